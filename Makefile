@@ -1,0 +1,61 @@
+# Each target makes the environment it needs from pyproject.toml; the next run finds it ready.
+PYTHON ?= python3
+VENV ?= .venv
+DATA ?= $(SCWORMHOLE_DATA)
+# set to take the newest release of every dependency
+UPGRADE ?=
+PYTEST_ARGS ?=
+
+BIN := $(VENV)/bin
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_NO_INPUT := 1
+
+ifneq ($(shell command -v uv 2>/dev/null),)
+create = uv venv --quiet --python "$(PYTHON)" $(VENV)
+install = uv pip install --quiet --python $(BIN)/python $(if $(UPGRADE),--upgrade)
+else
+create = $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install -qq --upgrade pip
+install = $(BIN)/python -m pip install -qq $(if $(UPGRADE),--upgrade --upgrade-strategy eager)
+endif
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test slow lint docs bench require-data clean
+
+help:
+	@echo "make demo | test | slow | lint | docs | bench | clean"
+
+demo: $(VENV)/.installed-test
+	$(BIN)/python -m scwormhole demo
+
+test: $(VENV)/.installed-test
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+slow: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+docs: $(VENV)/.installed-docs
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+
+bench: require-data $(VENV)/.installed-bench
+	$(BIN)/python benchmarks/ot_engine.py --data "$(DATA)"
+
+require-data:
+	@test -n "$(DATA)" || { echo "make bench needs a folder of data: make bench DATA=folder, or set SCWORMHOLE_DATA" >&2; exit 2; }
+
+# build products and caches; the environments stay
+clean:
+	rm -rf build dist docs/_build .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find $(wildcard src tests benchmarks docs) -type d -name __pycache__ -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	$(create)
+
+$(VENV)/.installed-%: pyproject.toml | $(BIN)/python
+	$(install) --editable ".[$*]"
+	@touch $@

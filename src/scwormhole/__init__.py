@@ -1,0 +1,27 @@
+"""Optimal transport between very many point clouds: the menu, which loads each room when it is first asked for."""
+
+from importlib import import_module
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import ot
+    from .clouds import Cloud, PointClouds
+
+__all__ = ["Cloud", "PointClouds", "ot"]
+__version__ = version("scwormhole")
+
+_ROOM_OF = {"Cloud": "clouds", "PointClouds": "clouds", "ot": "ot"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ROOM_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}")
+    room = import_module(f"{__name__}.{_ROOM_OF[name]}")
+    value = room if name == _ROOM_OF[name] else getattr(room, name)
+    globals()[name] = value  # the next look-up does not come here
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
