@@ -19,6 +19,7 @@ autodoc_member_order = "bysource"  # for a module, the order of its __all__
 autodoc_typehints = "description"  # docstrings carry no types; the signature has them
 numpy.typing.ArrayLike = NewType("ArrayLike", object)  # printed by name, not as the union of types that it is
 napoleon_google_docstring = False
+napoleon_use_rtype = False  # what is under Returns is prose, the type is in the signature
 napoleon_use_ivar = True  # a documented attribute is not a second object
 
 html_theme = "sphinx_book_theme"

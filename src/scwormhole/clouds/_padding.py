@@ -68,6 +68,18 @@ def ladder(size: int) -> int:
     return 3 * power // 4 if power > SMALLEST_HALF_STEP and size <= 3 * power // 4 else power
 
 
+def rungs(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the rung of each size.
+
+    Parameters
+    ----------
+    sizes
+        Numbers of points, each at least one.
+    """
+    distinct, inverse = np.unique(sizes, return_inverse=True)
+    return np.array([ladder(size) for size in distinct], np.int64)[inverse]
+
+
 def pad(layout: Layout, positions: NDArray[np.int64], size: int | None) -> PaddedBatch:
     """Return clouds as one dense batch, gathered in one go.
 
@@ -108,10 +120,9 @@ def rung_batches(layout: Layout, positions: NDArray[np.int64], batch_size: int) 
     batch_size
         Rows of every batch.
     """
-    sizes, inverse = np.unique(layout.sizes[positions], return_inverse=True)
-    rungs = np.array([ladder(size) for size in sizes])[inverse]
-    for rung in np.unique(rungs):
-        members = positions[rungs == rung]
+    held = rungs(layout.sizes[positions])
+    for rung in np.unique(held):
+        members = positions[held == rung]
         for start in range(0, len(members), batch_size):
             index = members[start : start + batch_size]
             filler = np.repeat(index[-1:], batch_size - len(index))

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ._archive import read_layout, write_layout
 from ._builders import graph_layout, group_layout, list_layout
 from ._layout import Layout, assemble, join, same_clouds, select
-from ._padding import PaddedBatch, pad, rung_batches
+from ._padding import PaddedBatch, pad, rung_batches, rungs
 from ._points import as_points
 from ._rows import Points, float_dtype, take_rows, whereabouts
 from ._selection import find_clouds, find_positions
@@ -262,6 +262,11 @@ class PointClouds:
     def sizes(self) -> NDArray[np.int64]:
         """Number of points of each cloud."""
         return self._layout.sizes
+
+    @property
+    def rungs(self) -> NDArray[np.int64]:
+        """Padded size of each cloud, see :func:`scwormhole.clouds.ladder`."""
+        return rungs(self._layout.sizes)
 
     @property
     def dim(self) -> int:

@@ -57,6 +57,7 @@ class _Problem(NamedTuple):
     stiffness: Array  # [k]
     tol: Array  # []
     max_iterations: Array  # []
+    leave: Array  # []
 
 
 class _State(NamedTuple):
@@ -74,7 +75,7 @@ class _State(NamedTuple):
 
 
 class _Kernel(NamedTuple):
-    matrix: Array  # [k, n, m] exp((f0 + g0 - C) / temperature); every row has mass one under b
+    matrix: Array  # [k, n, m] exp((f0 + g0 - C) / temperature); the largest of every row is one
     f0: Array  # [k, n]
     g0: Array  # [k, m]
 
@@ -87,6 +88,7 @@ def solve(
     offset: Array | float = 0.0,
     tol: Array | float = 1e-3,
     max_iterations: Array | int = 1000,
+    leave: Array | int = 0,
     g: Array | None = None,
 ) -> Solution:
     """Solve a batch of entropic transport problems.
@@ -103,6 +105,8 @@ def solve(
         Tolerance, relative to ``value - offset``.
     max_iterations
         Where a problem that has not converged is left.
+    leave
+        How many problems of the batch may stay open when it is given up: the slowest, better solved together elsewhere.
     g
         Potentials to start from, ``[k, m]``; annealing is then left out.
     """
@@ -117,6 +121,7 @@ def solve(
         stiffness=STIFFNESS * largest,
         tol=jnp.asarray(tol, dtype),
         max_iterations=jnp.asarray(max_iterations),
+        leave=jnp.asarray(leave),
     )
     unknown = jnp.full((k,), jnp.inf, dtype)
     state = _State(
@@ -132,7 +137,7 @@ def solve(
         converged=jnp.zeros((k,), bool),
         looks=jnp.zeros((), jnp.int32),
     )
-    state = lax.while_loop(lambda s: _open(s, problem).any(), lambda s: _on_one_kernel(s, problem), state)
+    state = lax.while_loop(lambda s: _go_on(s, problem), lambda s: _on_one_kernel(s, problem), state)
     return Solution(state.exact, state.g, state.value, state.error, state.iterations, state.converged)
 
 
@@ -184,27 +189,25 @@ def _on_one_kernel(state: _State, problem: _Problem) -> _State:
     cooler = jnp.maximum(state.temperature / COOLING, 1.0)
     temperature = jnp.where(state.looks > 0, cooler, state.temperature)
     kernel = _build(problem, state.g, temperature)
+    exact = kernel.f0 - temperature[:, None] * jnp.log(_rows(kernel.matrix, problem.b))
     first = (state.iterations == 0)[:, None]
-    state = state._replace(
-        temperature=temperature, f=jnp.where(first, kernel.f0, state.f), looks=jnp.zeros_like(state.looks)
-    )
+    state = state._replace(temperature=temperature, f=jnp.where(first, exact, state.f), looks=jnp.zeros_like(state.looks))
 
-    def go_on(s: _State) -> Array:
+    def same_kernel(s: _State) -> Array:
         still = _open(s, problem)
         drift = jnp.maximum(jnp.abs(s.f - kernel.f0).max(1), jnp.abs(s.g - kernel.g0).max(1)) / s.temperature
         rebuild = (s.temperature > 1) & (s.looks >= LEVEL) | (drift > DRIFT) & (s.looks > 0)
-        return still.any() & ~(still & rebuild).any()
+        return _go_on(s, problem) & ~(still & rebuild).any()
 
-    return lax.while_loop(go_on, lambda s: _look(s, kernel, problem), state)
+    return lax.while_loop(same_kernel, lambda s: _look(s, kernel, problem), state)
 
 
 def _build(problem: _Problem, g: Array, temperature: Array) -> _Kernel:
-    t = temperature[:, None]
-    exponent = jnp.where(problem.b > 0, g / t, -jnp.inf)[:, None, :] - problem.cost / t[:, :, None]
+    cooling = 1.0 / temperature
+    height = jnp.where(problem.b > 0, g * cooling[:, None], -jnp.inf)
+    exponent = height[:, None, :] - problem.cost * cooling[:, None, None]
     top = exponent.max(-1)
-    matrix = jnp.exp(exponent - top[:, :, None])
-    mass = _rows(matrix, problem.b)
-    return _Kernel(matrix / mass[:, :, None], -t * (top + jnp.log(mass)), g)
+    return _Kernel(jnp.exp(exponent - top[:, :, None]), -temperature[:, None] * top, g)
 
 
 def _look(state: _State, kernel: _Kernel, problem: _Problem) -> _State:
@@ -261,6 +264,10 @@ def _relax(relaxation: Array, rate: Array, grew: Array) -> Array:
 
 def _open(state: _State, problem: _Problem) -> Array:
     return ~state.converged & (state.iterations < problem.max_iterations)
+
+
+def _go_on(state: _State, problem: _Problem) -> Array:
+    return _open(state, problem).sum() > problem.leave
 
 
 def _rounding(value: Array) -> Array:

@@ -1,0 +1,99 @@
+"""Transport of large clouds by OTT's low-rank Sinkhorn. Imports OTT, and only when it is asked for."""
+
+import warnings
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import jax
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+
+from ._metrics import Metric, squared_euclidean
+from ._solver import Prepared, Solved, fill
+
+
+@dataclass(frozen=True)
+class LowRank:
+    """Transport by couplings of low rank: linear in the size of the clouds, an upper bound of the exact cost."""
+
+    metric: Metric
+    rank: int = 32
+    tol: float = 1e-3
+    max_iterations: int = 1000
+    rng: int = 0
+    epsilon: float = 0.0
+
+    name: ClassVar[str] = "low_rank"
+
+    def __post_init__(self) -> None:
+        if self.metric.cost is not squared_euclidean:
+            raise ValueError(f"solver='low_rank' takes the squared Euclidean cost only (S2, W2), not {self.metric.name!r}.")
+
+    def prepare(self, points: NDArray[Any], weights: NDArray[Any]) -> Prepared:
+        """Centre the clouds, and let padding share its point's weight: a point split in many is the same point."""
+        filled = fill(points, weights)
+        weights = np.asarray(weights, np.float64)
+        means = np.einsum("bn,bnd->bd", weights, filled)
+        real = weights > 0
+        first = real.argmax(1)
+        rows = np.arange(len(weights))
+        share = weights[rows, first] / (1 + (~real).sum(1))
+        even = np.where(real, weights, share[:, None])
+        even[rows, first] = share
+        centred = filled - means[:, None]
+        return Prepared(centred.astype(np.float32), even.astype(np.float32), means, np.zeros(len(filled)))
+
+    def alone(self, x: Prepared) -> Solved:
+        """Transport of each cloud to itself, which a low rank does not bring to zero."""
+        return self._solve(x, x, np.zeros(len(x.points)))
+
+    def crossed(self, x: Prepared, y: Prepared) -> Solved:
+        """Divergence of each cloud of ``x`` from each of ``y``."""
+        p, q = len(x.points), len(y.points)
+        rows, columns = np.divmod(np.arange(p * q), q)
+        some_x, some_y = (Prepared(*(leaf[at] for leaf in side)) for side, at in ((x, rows), (y, columns)))
+        return Solved(*(leaf.reshape(p, q) for leaf in self.paired(some_x, some_y)))
+
+    def paired(self, x: Prepared, y: Prepared) -> Solved:
+        """Divergence of the clouds of ``x`` from those of ``y``, one to one."""
+        known = ((x.means - y.means) ** 2).sum(1)
+        return self._solve(x, y, known - 0.5 * (x.alone + y.alone) if self.metric.debiased else known)
+
+    def bytes_per_pair(self, n: int, m: int) -> int:
+        """Factors of the coupling and of the cost."""
+        return 64 * (n + m) * self.rank
+
+    def _solve(self, x: Prepared, y: Prepared, known: NDArray[np.float64]) -> Solved:
+        rank = min(self.rank, x.points.shape[1], y.points.shape[1])
+        options = {"rank": rank, "threshold": self.tol, "max_iterations": self.max_iterations}
+        key = jax.random.key(self.rng)
+        value, iterations, converged = jax.device_get(
+            _low_rank(x.points, x.weights, y.points, y.weights, key, **options)
+        )
+        value = value.astype(np.float64)
+        return Solved(value + known, self.tol * np.abs(value), iterations.astype(np.int64), converged)
+
+
+@partial(jax.jit, static_argnames=("rank", "threshold", "max_iterations"))
+def _low_rank(
+    x: Array, a: Array, y: Array, b: Array, key: Array, *, rank: int, threshold: float, max_iterations: int
+) -> tuple[Array, Array, Array]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of jaxopt, which OTT imports
+        from ott.geometry.pointcloud import PointCloud
+        from ott.initializers.linear.initializers_lr import RandomInitializer
+        from ott.problems.linear.linear_problem import LinearProblem
+        from ott.solvers.linear.sinkhorn_lr import LRSinkhorn
+
+    solver = LRSinkhorn(
+        rank=rank, threshold=threshold, max_iterations=max_iterations, initializer=RandomInitializer(rank)
+    )
+
+    def one(pair: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array]:
+        x, a, y, b = pair
+        out = solver(LinearProblem(PointCloud(x, y), a=a, b=b), rng=key)
+        return out.primal_cost, out.n_iters, out.converged
+
+    return jax.lax.map(one, (x, a, y, b))

@@ -1,0 +1,113 @@
+"""Cuts the pairs of a cohort into tiles of one padded size, and runs them on all cores. NumPy and threads, no solver.
+
+XLA on a CPU works through a batch of small kernels on one core, so tiles are handed to as many threads as there are
+cores; on an accelerator the device is fed by two. Each padded size is compiled once, which for a small cohort costs more
+than the padding it saves: the sizes in use are the rungs of the ladder that make the sum of both least.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import combinations
+from typing import NamedTuple, TypeVar
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+COMPILE = 4e8  # what compiling one pair of sizes costs, in elements of cost matrix worked through in the same time
+MOST_SIZES = 6  # padded sizes in use for one cohort
+STRIP = 256  # clouds of the second side in one tile, at the most
+
+
+class Tile(NamedTuple):
+    """Clouds of one padded size on each side, each with each."""
+
+    rows: NDArray[np.int64]
+    row_size: int
+    columns: NDArray[np.int64]
+    column_size: int
+
+
+def padded_sizes(rungs: NDArray[np.int64], n_partners: float) -> NDArray[np.int64]:
+    """Return the padded size of each cloud: its rung, or a higher one where a compilation would cost more than padding.
+
+    Parameters
+    ----------
+    rungs
+        Rung of the ladder that holds each cloud.
+    n_partners
+        How many clouds each is compared with, on average.
+    """
+    present, counts = np.unique(rungs, return_counts=True)
+    lower, top = present[:-1], present[-1]
+    best, least = (top,), np.inf
+    for kept in range(min(len(lower), MOST_SIZES - 1) + 1):
+        for some in combinations(lower, kept):
+            chosen = np.array([*some, top])
+            padded = chosen[np.searchsorted(chosen, present)]
+            mean = (padded * counts).sum() / counts.sum()
+            price = (padded * counts).sum() * mean * n_partners + COMPILE * len(chosen) * (len(chosen) + 1) / 2
+            if price < least:
+                best, least = tuple(chosen), price
+    chosen = np.array(best)
+    return chosen[np.searchsorted(chosen, rungs)]
+
+
+def tiles(padded: NDArray[np.int64], chunk: Callable[[int, int], int]) -> Iterator[Tile]:
+    """Yield tiles that cover every pair of different clouds at least once.
+
+    Parameters
+    ----------
+    padded
+        Padded size of each cloud.
+    chunk
+        How many pairs of two padded sizes are worked on at once.
+    """
+    groups = [(int(size), np.flatnonzero(padded == size)) for size in np.unique(padded)]
+    for second, (column_size, columns) in enumerate(groups):
+        for row_size, rows in groups[: second + 1]:
+            pairs = chunk(row_size, column_size)
+            height = max(1, int(np.sqrt(pairs)))
+            width = max(1, pairs // height) * max(1, STRIP // pairs)
+            same = row_size == column_size
+            for left in range(0, len(columns), width):
+                strip = columns[left : left + width]
+                for top in range(0, left + len(strip) if same else len(rows), height):
+                    block = fit(rows[top : top + height], height, len(rows))
+                    yield Tile(block, row_size, fit(strip, width, len(columns)), column_size)
+
+
+def fit(positions: NDArray[np.int64], width: int, available: int) -> NDArray[np.int64]:
+    """Return positions filled up to ``width`` with repeats of the last, so that every tile has the same shape.
+
+    A cohort smaller than a tile makes a smaller tile: a power of two, to keep shapes few.
+    """
+    width = min(width, 1 << (available - 1).bit_length())
+    return np.concatenate([positions, np.repeat(positions[-1:], max(0, width - len(positions)))])
+
+
+def workers() -> int:
+    """Return how many tiles are worked on at once."""
+    return (os.cpu_count() or 1) if jax.default_backend() == "cpu" else 2
+
+
+def run(work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
+    """Yield the results of tasks in their order, with few of them under way at any time."""
+    threads = workers()
+    with ThreadPoolExecutor(threads) as pool:
+        waiting: deque[Future[R]] = deque()
+        try:
+            for task in tasks:
+                waiting.append(pool.submit(work, task))
+                if len(waiting) > 2 * threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()

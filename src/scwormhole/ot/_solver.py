@@ -1,0 +1,75 @@
+"""What a solver is to the drivers: the records that pass between them. NumPy only."""
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Prepared(NamedTuple):
+    """Clouds as a solver wants them."""
+
+    points: NDArray[Any]  # [b, n, d]; padding repeats the cloud's first point, where any ground cost is defined
+    weights: NDArray[Any]  # [b, n]; zero on padding
+    means: NDArray[np.float64]  # [b, d] what was taken out of the points; zero where nothing was
+    alone: NDArray[np.float64]  # [b] transport of each cloud to itself, zero where the metric has no use for it
+
+
+class Solved(NamedTuple):
+    """Problems solved, in the user's units."""
+
+    value: NDArray[np.float64]
+    error: NDArray[np.float64]  # estimate, of the value
+    iterations: NDArray[np.int64]
+    converged: NDArray[np.bool_]
+
+
+class Solver(Protocol):
+    """A way to compute transport between padded clouds. Called from several threads at once."""
+
+    name: str
+    epsilon: float
+
+    def prepare(self, points: NDArray[Any], weights: NDArray[Any]) -> Prepared:
+        """Bring padded clouds into the form that the other calls take, with ``alone`` at zero."""
+        ...
+
+    def alone(self, x: Prepared) -> Solved:
+        """Transport of each cloud to itself, ``[b]``."""
+        ...
+
+    def crossed(self, x: Prepared, y: Prepared) -> Solved:
+        """Divergence of each cloud of ``x`` from each of ``y``, ``[p, q]``."""
+        ...
+
+    def paired(self, x: Prepared, y: Prepared) -> Solved:
+        """Divergence of the clouds of ``x`` from those of ``y``, one to one, ``[k]``."""
+        ...
+
+    def bytes_per_pair(self, n: int, m: int) -> int:
+        """Memory that a pair of clouds of ``n`` and ``m`` points takes at work."""
+        ...
+
+
+def fill(points: NDArray[Any], weights: NDArray[Any]) -> NDArray[np.float64]:
+    """Return points in double precision, with padding moved to the first point of its cloud."""
+    points = np.asarray(points, np.float64)
+    return np.where((weights > 0)[..., None], points, _first(points, weights))
+
+
+def _first(points: NDArray[np.float64], weights: NDArray[Any]) -> NDArray[np.float64]:
+    at = (weights > 0).argmax(1)
+    return points[np.arange(len(points)), at][:, None]
+
+
+def squared_gaps(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the squared Euclidean distances of rows of ``x`` from rows of ``y``, without cancellation."""
+    if not x.any() and not y.any():
+        return np.zeros((len(x), len(y)))
+    middle = x.mean(0)
+    x, y = x - middle, y - middle
+    gaps = (x**2).sum(1)[:, None] + (y**2).sum(1) - 2 * x @ y.T
+    near = gaps < 1e-6 * ((x**2).sum(1)[:, None] + (y**2).sum(1))
+    rows, columns = np.nonzero(near)
+    gaps[rows, columns] = ((x[rows] - y[columns]) ** 2).sum(1)
+    return gaps
