@@ -18,7 +18,7 @@ from jax import Array, lax
 from numpy.typing import NDArray
 
 from ._metrics import GroundCost, Metric, crossed_costs, paired_costs
-from ._sinkhorn import Solution, solve, solve_self
+from ._sinkhorn import Solution, coupling_of, solve, solve_self
 from ._solver import Prepared, Solved, fill, squared_gaps
 
 SINGLE_PRECISION_TOL = 1e-4  # below this a tolerance is met in double precision only
@@ -82,6 +82,15 @@ class Entropic:
             known -= 0.5 * (x.alone + y.alone)
         arguments = (x.points, x.weights, y.points, y.weights)
         return self._call(_paired, *arguments, known=known, shape=known.shape)
+
+    def plan(self, x: Prepared, y: Prepared) -> NDArray[np.float64]:
+        """Coupling of the first cloud of each side; its second marginal is met up to the tolerance."""
+        with jax.enable_x64(True) if self.double else nullcontext():
+            scale = 1.0 if self.metric.degree is not None else 1.0 / self.epsilon
+            costs = scale * paired_costs(self.metric.cost, jnp.asarray(x.points[:1]), jnp.asarray(y.points[:1]))
+            a, b = jnp.asarray(x.weights[:1]), jnp.asarray(y.weights[:1])
+            f, g, *_ = jax.jit(solve)(costs, a, b, tol=self.tol, max_iterations=self.max_iterations)
+            return np.asarray(coupling_of(costs, a, b, f, g)[0], np.float64)
 
     def bytes_per_pair(self, n: int, m: int) -> int:
         """Cost, kernel, and what the compiler keeps beside them."""
@@ -188,5 +197,4 @@ def _alone(
 def _without_potentials(solution: Solution, shape: tuple[int, ...]) -> Solution:
     """Leave the potentials behind, which are as large as the clouds."""
     nothing = jnp.zeros(shape)
-    light = jax.tree.map(lambda leaf: leaf.reshape(shape), solution._replace(f=nothing, g=nothing))
-    return light
+    return jax.tree.map(lambda leaf: leaf.reshape(shape), solution._replace(f=nothing, g=nothing))

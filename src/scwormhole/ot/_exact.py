@@ -38,7 +38,9 @@ class Exact:
 
     def crossed(self, x: Prepared, y: Prepared) -> Solved:
         """Solve each cloud of ``x`` with each of ``y``."""
-        return self._each([(i, j) for i in range(len(x.points)) for j in range(len(y.points))], x, y, (len(x.points), -1))
+        return self._each(
+            [(i, j) for i in range(len(x.points)) for j in range(len(y.points))], x, y, (len(x.points), -1)
+        )
 
     def paired(self, x: Prepared, y: Prepared) -> Solved:
         """Solve the clouds of ``x`` with those of ``y``, one to one."""
@@ -48,10 +50,10 @@ class Exact:
         """Cost, plan, and the arcs of the network."""
         return 64 * n * m
 
-    def plan(self, x: NDArray[Any], a: NDArray[Any], y: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the optimal coupling of two clouds."""
-        plan: NDArray[np.float64] = _pot().emd(a, b, ground_costs(self.metric.cost, x, y), numItermax=MOST_PIVOTS)
-        return plan
+    def plan(self, x: Prepared, y: Prepared) -> NDArray[np.float64]:
+        """Coupling of the first cloud of each side."""
+        costs = ground_costs(self.metric.cost, x.points[0], y.points[0])
+        return np.asarray(_pot().emd(x.weights[0], y.weights[0], costs, numItermax=MOST_PIVOTS), np.float64)
 
     def _each(self, pairs: list[tuple[int, int]], x: Prepared, y: Prepared, shape: tuple[int, ...]) -> Solved:
         emd2: Callable[..., Any] = _pot().emd2

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ._entropic import SINGLE_PRECISION_TOL
 from ._metrics import Metric, paired_costs, squared_euclidean
-from ._sinkhorn import solve
+from ._sinkhorn import coupling_of, solve
 from ._solver import Prepared, Solved, fill
 
 INNER = 200  # Sinkhorn iterations a linearised problem may take
@@ -43,7 +43,9 @@ class Gromov:
         filled = fill(points, weights)
         filled -= np.einsum("bn,bnd->bd", np.asarray(weights, np.float64), filled)[:, None]
         filled /= self.epsilon**0.25
-        return Prepared(filled.astype(dtype), np.asarray(weights, dtype), np.zeros((len(filled), 1)), np.zeros(len(filled)))
+        return Prepared(
+            filled.astype(dtype), np.asarray(weights, dtype), np.zeros((len(filled), 1)), np.zeros(len(filled))
+        )
 
     def alone(self, x: Prepared) -> Solved:
         """Transport of each cloud to itself."""
@@ -64,26 +66,29 @@ class Gromov:
         """Cost, coupling, kernel, and what the compiler keeps beside them."""
         return 6 * n * m * (8 if self.tol < SINGLE_PRECISION_TOL else 4)
 
+    def plan(self, x: Prepared, y: Prepared) -> NDArray[np.float64]:
+        """Coupling of the first cloud of each side; its second marginal is met up to the tolerance."""
+        return np.asarray(self._descend(x, y, np.zeros(1)).coupling[0], np.float64)
+
     def _solve(self, x: Prepared, y: Prepared, minus: NDArray[np.float64]) -> Solved:
-        dtype = x.points.dtype
-        with jax.enable_x64(True) if dtype == np.float64 else nullcontext():
-            state = jax.device_get(
-                _gromov(
-                    x.points,
-                    x.weights,
-                    y.points,
-                    y.weights,
-                    (minus / self.epsilon).astype(dtype),
-                    np.asarray(self.tol, dtype),
-                    self.max_iterations,
-                )
-            )
-        return Solved(
-            state.value.astype(np.float64) * self.epsilon - minus,
-            state.error.astype(np.float64) * self.epsilon,
-            state.iterations.astype(np.int64),
-            state.converged,
+        state = self._descend(x, y, minus)
+        value, error, iterations, converged = jax.device_get(
+            (state.value, state.error, state.iterations, state.converged)
         )
+        return Solved(
+            value.astype(np.float64) * self.epsilon - minus,
+            error.astype(np.float64) * self.epsilon,
+            iterations.astype(np.int64),
+            converged,
+        )
+
+    def _descend(self, x: Prepared, y: Prepared, minus: NDArray[np.float64]) -> "Linearised":
+        dtype = x.points.dtype
+        offset = (minus / self.epsilon).astype(dtype)
+        with jax.enable_x64(True) if dtype == np.float64 else nullcontext():
+            return _gromov(
+                x.points, x.weights, y.points, y.weights, offset, np.asarray(self.tol, dtype), self.max_iterations
+            )
 
 
 class Linearised(NamedTuple):
@@ -109,13 +114,12 @@ def _gromov(x: Array, a: Array, y: Array, b: Array, offset: Array, tol: Array, m
 
     def step(s: Linearised, g: Array | None = None) -> Linearised:
         cost = linear_cost(s.coupling)
-        floor = cost.min((1, 2), keepdims=True)  # a constant, which transport does not mind and the kernel likes at zero
-        solved = solve(
-            cost - floor, a, b, offset=offset - floor[:, 0, 0], tol=0.1 * tol, max_iterations=INNER, g=g
-        )
+        floor = cost.min(
+            (1, 2), keepdims=True
+        )  # a constant, which transport does not mind and the kernel likes at zero
+        solved = solve(cost - floor, a, b, offset=offset - floor[:, 0, 0], tol=0.1 * tol, max_iterations=INNER, g=g)
         value = solved.value + floor[:, 0, 0]
-        exponent = solved.f[:, :, None] + solved.g[:, None, :] - (cost - floor)
-        coupling = a[:, :, None] * b[:, None, :] * jnp.exp(jnp.where((b > 0)[:, None], exponent, -jnp.inf))
+        coupling = coupling_of(cost - floor, a, b, solved.f, solved.g)
         change = jnp.abs(value - s.value)
         enough = change <= 0.1 * tol * jnp.abs(value - offset) + 16 * jnp.finfo(value.dtype).eps * (1 + jnp.abs(value))
         new = Linearised(coupling, solved.g, value, change, s.iterations + solved.iterations, enough, s.iterations)
@@ -129,11 +133,9 @@ def _gromov(x: Array, a: Array, y: Array, b: Array, offset: Array, tol: Array, m
         a[:, :, None] * b[:, None, :], jnp.zeros_like(b), unknown, unknown, count, jnp.zeros((k,), bool), jnp.int32(0)
     )
     first = step(start)
-    last = lax.while_loop(
+    return lax.while_loop(
         lambda s: (~s.converged & (s.iterations < max_iterations)).any(), lambda s: step(s, s.g), first
     )
-    nothing = jnp.zeros((k, 1, 1), x.dtype)
-    return last._replace(coupling=nothing, g=nothing[:, 0])
 
 
 def _factors(x: Array) -> tuple[Array, Array]:

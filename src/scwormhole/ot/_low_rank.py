@@ -29,7 +29,9 @@ class LowRank:
 
     def __post_init__(self) -> None:
         if self.metric.cost is not squared_euclidean:
-            raise ValueError(f"solver='low_rank' takes the squared Euclidean cost only (S2, W2), not {self.metric.name!r}.")
+            raise ValueError(
+                f"solver='low_rank' takes the squared Euclidean cost only (S2, W2), not {self.metric.name!r}."
+            )
 
     def prepare(self, points: NDArray[Any], weights: NDArray[Any]) -> Prepared:
         """Centre the clouds, and let padding share its point's weight: a point split in many is the same point."""
@@ -65,21 +67,25 @@ class LowRank:
         """Factors of the coupling and of the cost."""
         return 64 * (n + m) * self.rank
 
+    def plan(self, x: Prepared, y: Prepared) -> NDArray[np.float64]:
+        """Coupling of the first cloud of each side."""
+        return np.asarray(self._run(x, y)[3][0], np.float64)
+
     def _solve(self, x: Prepared, y: Prepared, known: NDArray[np.float64]) -> Solved:
-        rank = min(self.rank, x.points.shape[1], y.points.shape[1])
-        options = {"rank": rank, "threshold": self.tol, "max_iterations": self.max_iterations}
-        key = jax.random.key(self.rng)
-        value, iterations, converged = jax.device_get(
-            _low_rank(x.points, x.weights, y.points, y.weights, key, **options)
-        )
+        value, iterations, converged = jax.device_get(self._run(x, y)[:3])
         value = value.astype(np.float64)
         return Solved(value + known, self.tol * np.abs(value), iterations.astype(np.int64), converged)
+
+    def _run(self, x: Prepared, y: Prepared) -> tuple[Array, Array, Array, Array]:
+        rank = min(self.rank, x.points.shape[1], y.points.shape[1])
+        options = {"rank": rank, "threshold": self.tol, "max_iterations": self.max_iterations}
+        return _low_rank(x.points, x.weights, y.points, y.weights, jax.random.key(self.rng), **options)
 
 
 @partial(jax.jit, static_argnames=("rank", "threshold", "max_iterations"))
 def _low_rank(
     x: Array, a: Array, y: Array, b: Array, key: Array, *, rank: int, threshold: float, max_iterations: int
-) -> tuple[Array, Array, Array]:
+) -> tuple[Array, Array, Array, Array]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of jaxopt, which OTT imports
         from ott.geometry.pointcloud import PointCloud
@@ -91,9 +97,9 @@ def _low_rank(
         rank=rank, threshold=threshold, max_iterations=max_iterations, initializer=RandomInitializer(rank)
     )
 
-    def one(pair: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array]:
+    def one(pair: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
         x, a, y, b = pair
         out = solver(LinearProblem(PointCloud(x, y), a=a, b=b), rng=key)
-        return out.primal_cost, out.n_iters, out.converged
+        return out.primal_cost, out.n_iters, out.converged, out.matrix
 
     return jax.lax.map(one, (x, a, y, b))

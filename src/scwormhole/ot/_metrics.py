@@ -92,5 +92,3 @@ def _squared(x: Array, y: Array, inner: Array, axes: tuple[int, int]) -> Array:
     xx = jnp.expand_dims((x**2).sum(-1), columns)
     yy = jnp.expand_dims((y**2).sum(-1), rows)
     return jnp.maximum(xx + yy - 2.0 * inner, 0.0)
-
-

@@ -68,18 +68,20 @@ def check_cost(cohorts: Cohorts, metric: Metric, rng: int = 0) -> None:
             f"the ground cost {metric.name!r} could not be evaluated on two points of {x.shape[1]} coordinates: {error}"
         ) from error
     if there.ndim != 2:
-        raise ValueError(f"the ground cost {metric.name!r} must return one number for two points; got {there.shape[2:]}.")
+        raise ValueError(
+            f"the ground cost {metric.name!r} must return one number for two points; got {there.shape[2:]}."
+        )
     if not np.isfinite(there).all():
         raise ValueError(f"the ground cost {metric.name!r} is not finite for some pairs of points of the cohort.")
     if not np.allclose(there, back, rtol=1e-3, atol=1e-6 * np.abs(there).max()):
         raise ValueError(f"the ground cost {metric.name!r} is not symmetric: cost(x, y) and cost(y, x) must agree.")
     if there.min() < -1e-6 * np.abs(there).max():
-        raise ValueError(f"the ground cost {metric.name!r} is negative ({there.min():.3g}) for some points; add a constant.")
+        raise ValueError(
+            f"the ground cost {metric.name!r} is negative ({there.min():.3g}) for some points; add a constant."
+        )
 
 
-def as_epsilon(
-    cohorts: Cohorts, metric: Metric, epsilon: float, relative_epsilon: str | None, rng: int = 0
-) -> float:
+def as_epsilon(cohorts: Cohorts, metric: Metric, epsilon: float, relative_epsilon: str | None, rng: int = 0) -> float:
     """Return epsilon in units of the ground cost."""
     if not (isinstance(epsilon, int | float | np.number) and np.isfinite(epsilon) and epsilon > 0):
         raise ValueError(f"epsilon is {epsilon!r}; give a number above 0, or solver='exact' for no regularisation.")

@@ -35,7 +35,9 @@ HOTTEST = 100.0  # largest cost, in units of the temperature, that needs no anne
 DRIFT = 30.0  # how far potentials may move (natural logarithm) before the kernel is rebuilt around them
 RELAXATION = 1.6  # the first factor: near the best at an epsilon of 0.05 of the mean cost, harmless at a larger one
 RELAXATION_MOST = 1.95
-STIFFNESS = 0.5  # of the largest cost over epsilon; measured 0.1 to 0.4 on digits, shapes and niches, more in rare pairs
+STIFFNESS = (
+    0.5  # of the largest cost over epsilon; measured 0.1 to 0.4 on digits, shapes and niches, more in rare pairs
+)
 
 
 class Solution(NamedTuple):
@@ -141,9 +143,7 @@ def solve(
     return Solution(state.exact, state.g, state.value, state.error, state.iterations, state.converged)
 
 
-def solve_self(
-    cost: Array, a: Array, *, tol: Array | float = 1e-3, max_iterations: Array | int = 1000
-) -> Solution:
+def solve_self(cost: Array, a: Array, *, tol: Array | float = 1e-3, max_iterations: Array | int = 1000) -> Solution:
     """Solve the transport of clouds to themselves, by averaging the potentials of both sides.
 
     The kernel needs no care here: its diagonal is one, so no row loses its mass. The error at least halves with every
@@ -184,6 +184,13 @@ def solve_self(
     return lax.while_loop(lambda s: (~s.converged & (s.iterations < max_iterations)).any(), look, state)
 
 
+def coupling_of(cost: Array, a: Array, b: Array, f: Array, g: Array) -> Array:
+    """Return the couplings that potentials stand for, ``[k, n, m]``; padding gets nothing."""
+    real = (a > 0)[:, :, None] & (b > 0)[:, None, :]
+    exponent = jnp.where(real, f[:, :, None] + g[:, None, :] - cost, -jnp.inf)
+    return a[:, :, None] * b[:, None, :] * jnp.exp(exponent)
+
+
 def _on_one_kernel(state: _State, problem: _Problem) -> _State:
     """Cool where it is time, build the kernel, and iterate until it has to be rebuilt or all is done."""
     cooler = jnp.maximum(state.temperature / COOLING, 1.0)
@@ -191,7 +198,9 @@ def _on_one_kernel(state: _State, problem: _Problem) -> _State:
     kernel = _build(problem, state.g, temperature)
     exact = kernel.f0 - temperature[:, None] * jnp.log(_rows(kernel.matrix, problem.b))
     first = (state.iterations == 0)[:, None]
-    state = state._replace(temperature=temperature, f=jnp.where(first, exact, state.f), looks=jnp.zeros_like(state.looks))
+    state = state._replace(
+        temperature=temperature, f=jnp.where(first, exact, state.f), looks=jnp.zeros_like(state.looks)
+    )
 
     def same_kernel(s: _State) -> Array:
         still = _open(s, problem)

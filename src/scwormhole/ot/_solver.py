@@ -46,6 +46,10 @@ class Solver(Protocol):
         """Divergence of the clouds of ``x`` from those of ``y``, one to one, ``[k]``."""
         ...
 
+    def plan(self, x: Prepared, y: Prepared) -> NDArray[np.float64]:
+        """Coupling of the first cloud of ``x`` with the first of ``y``, ``[n, m]``."""
+        ...
+
     def bytes_per_pair(self, n: int, m: int) -> int:
         """Memory that a pair of clouds of ``n`` and ``m`` points takes at work."""
         ...
