@@ -97,7 +97,7 @@ def _cloud(cloud: Any, name: str) -> tuple[NDArray[np.float64], NDArray[np.float
         )
     if not np.isfinite(points).all():
         raise ValueError(
-            f"{name} has points that are not finite, the first at row {int(np.nonzero(~np.isfinite(points))[0][0])}."
+            f"{name} has points that are not finite, the first at row {int(np.argwhere(~np.isfinite(points))[0, 0])}."
         )
     if not np.isfinite(weights).all() or weights.min() < 0 or not weights.sum() > 0:
         raise ValueError(f"weights of {name} must be finite, not negative and not all zero.")
@@ -105,7 +105,7 @@ def _cloud(cloud: Any, name: str) -> tuple[NDArray[np.float64], NDArray[np.float
 
 
 def _with_marginals(plan: NDArray[np.float64], a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the plan moved to exact marginals: rows and columns scaled down, the rest spread (Altschuler et al. 2017)."""
+    """Return the plan moved to exact marginals: scaled down, and the rest spread evenly (Altschuler et al. 2017)."""
     plan = plan * np.minimum(1.0, _ratio(a, plan.sum(1)))[:, None]
     plan = plan * np.minimum(1.0, _ratio(b, plan.sum(0)))
     rows, columns = np.maximum(a - plan.sum(1), 0), np.maximum(b - plan.sum(0), 0)

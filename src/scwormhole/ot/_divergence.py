@@ -24,8 +24,8 @@ def divergence(
 ) -> Array:
     """Compute transport between clouds paired one to one, differentiable in points and weights.
 
-    Compiled code on arrays: nothing is checked, epsilon is absolute, and pairs that do not converge are not reported. For
-    distances to look at, use :func:`pairwise` and :func:`distances`.
+    Code to be compiled, on arrays: nothing is checked, epsilon is absolute, and pairs that do not converge are not
+    reported. For distances to look at, use :func:`pairwise` and :func:`distances`.
 
     Parameters
     ----------

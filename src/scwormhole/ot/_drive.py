@@ -1,8 +1,8 @@
-"""Solves pairs of clouds through any solver: gathers, samples, times out nothing, counts what went wrong. Host code only."""
+"""Solves pairs of clouds through any solver: gathers and samples them, counts what went wrong. Host code only."""
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -84,7 +84,6 @@ class Drive:
     max_memory: int
     progress: bool
     rng: int
-    slow: list[tuple[int, int]] = field(default_factory=list)
 
     def all_pairs(self, clouds: Cohort) -> Table:
         """Return the table of every cloud with every cloud."""
@@ -96,14 +95,20 @@ class Drive:
         if not self.metric.debiased:
             table.put((everyone, everyone), alone)
 
-        def solve_tile(tile: Tile) -> tuple[Tile, Solved]:
-            x = self._prepared(clouds, tile.rows, tile.row_size, alone)
-            y = self._prepared(clouds, tile.columns, tile.column_size, alone)
-            return tile, self.solver.crossed(x, y)
+        def tasks() -> Iterator[tuple[Tile, Prepared]]:
+            strip, y = None, None
+            for tile in tiles(padded, self._affordable):
+                if y is None or tile.columns is not strip:
+                    strip, y = tile.columns, self._prepared(clouds, tile.columns, tile.column_size, alone)
+                yield tile, y
+
+        def solve_tile(task: tuple[Tile, Prepared]) -> tuple[Tile, Solved]:
+            tile, y = task
+            return tile, self.solver.crossed(self._prepared(clouds, tile.rows, tile.row_size, alone), y)
 
         stragglers = []
         with self._bar(n * (n - 1) // 2) as bar:
-            for tile, solved in run(solve_tile, tiles(padded, self._affordable)):
+            for tile, solved in run(solve_tile, tasks()):
                 rows, columns, pick = _once(tile)
                 table.put((rows, columns), solved, pick)
                 table.put((columns, rows), solved, pick)
@@ -188,7 +193,7 @@ class Drive:
         return prepared if alone is None else prepared._replace(alone=alone.value[index])
 
     def _sampled(self, clouds: Cohort, index: NDArray[np.int64], size: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Gather clouds, those above ``max_points`` as a systematic sample by weight: seeded by cloud, equal weights."""
+        """Gather clouds, those above ``max_points`` as a systematic sample by weight, seeded by their position."""
         points = np.zeros((len(index), size, clouds.dim))
         weights = np.zeros((len(index), size))
         for row, position in enumerate(index):
@@ -212,8 +217,8 @@ class Drive:
         at_once = self.max_memory // workers() // self.solver.bytes_per_pair(n, m)
         if at_once < 1:
             raise MemoryError(
-                f"a pair of clouds padded to {n:,} and {m:,} points takes {self.solver.bytes_per_pair(n, m):,} bytes on each of "
-                f"{workers()} threads; max_memory is {self.max_memory:,}. Raise it, or set max_points."
+                f"a pair of clouds padded to {n:,} and {m:,} points takes {self.solver.bytes_per_pair(n, m):,} bytes "
+                f"on each of {workers()} threads; max_memory is {self.max_memory:,}. Raise it, or set max_points."
             )
         return min(self.chunk(n, m), at_once)
 
@@ -233,8 +238,8 @@ def dress(table: Table, drive: Drive, sampled: NDArray[np.bool_]) -> tuple[NDArr
     broken = ~np.isfinite(value)
     if broken.any():
         warnings.warn(
-            f"{broken.sum():,} of {value.size:,} distances are not finite, the first at {_place(broken)}: the costs leave "
-            "the range of the solver. Scale the points, or raise epsilon.",
+            f"{broken.sum():,} of {value.size:,} distances are not finite, the first at {_place(broken)}: the costs "
+            "leave the range of the solver. Scale the points, or raise epsilon.",
             TransportWarning,
             stacklevel=3,
         )
@@ -243,7 +248,7 @@ def dress(table: Table, drive: Drive, sampled: NDArray[np.bool_]) -> tuple[NDArr
         worst = np.nanmax(np.where(late, table.error, 0) / np.maximum(np.abs(value), np.finfo(float).tiny))
         warnings.warn(
             f"{late.sum():,} of {value.size:,} distances did not reach the tolerance, the first at {_place(late)}; "
-            f"estimated relative error up to {worst:.1e}. Raise max_iterations or epsilon; return_info=True tells which.",
+            f"estimated relative error up to {worst:.1e}. Raise max_iterations or epsilon; return_info tells which.",
             TransportWarning,
             stacklevel=3,
         )
@@ -254,7 +259,7 @@ def _place(mask: NDArray[np.bool_]) -> tuple[int, ...]:
     return tuple(int(i[0]) for i in np.nonzero(mask))
 
 
-def _once(tile: Tile) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def _once(tile: Tile) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[NDArray[Any], ...]]:
     """Return rows and columns of a tile's pairs, each unordered pair of different clouds once, and where they stand."""
     new_row = np.r_[True, tile.rows[1:] != tile.rows[:-1]]
     new_column = np.r_[True, tile.columns[1:] != tile.columns[:-1]]

@@ -1,4 +1,4 @@
-"""Sinkhorn costs and divergences of padded clouds: the solver in units of epsilon, brought to points and to the user's units.
+"""Sinkhorn costs and divergences of padded clouds: brings the solver, which knows epsilons only, to points and units.
 
 Two exact facts about the squared Euclidean cost are used. The means can be taken out: the entropic cost is that of the
 centred clouds plus the squared distance of the means, so single precision never sees a common shift and a translated
@@ -63,7 +63,7 @@ class Entropic:
         return self._call(_alone, x.points, x.weights, shape=(len(x.points),))
 
     def crossed(self, x: Prepared, y: Prepared) -> Solved:
-        """Divergence of each cloud of ``x`` from each of ``y``; the slowest pairs may be left unconverged, to be paired."""
+        """Divergence of each cloud of ``x`` from each of ``y``; the slowest pairs are left open, to be paired later."""
         p, n = x.weights.shape
         q, m = y.weights.shape
         known = squared_gaps(x.means, y.means)
@@ -141,7 +141,7 @@ def _crossed(
     cost: GroundCost,
     chunk: int,
 ) -> Solution:
-    """Each cloud of ``x`` with each of ``y``, ``chunk`` clouds of ``y`` at a time so that their kernels stay in cache."""
+    """Each cloud of ``x`` with each of ``y``, ``chunk`` clouds of ``y`` at a time to keep their kernels in cache."""
     p, q = len(x), len(y)
 
     def some(columns: tuple[Array, Array, Array]) -> Solution:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
@@ -81,7 +82,7 @@ def ground_costs(cost: GroundCost, x: NDArray[Any], y: NDArray[Any]) -> NDArray[
     if cost is manhattan:
         return np.asarray(cdist(x, y, "cityblock"))
     with jax.enable_x64(True):
-        return np.asarray(paired_costs(cost, x[None], y[None])[0], np.float64)
+        return np.asarray(paired_costs(cost, jnp.asarray(x[None]), jnp.asarray(y[None]))[0], np.float64)
 
 
 def _pot() -> Any:

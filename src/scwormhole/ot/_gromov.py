@@ -1,9 +1,9 @@
-"""Entropic Gromov-Wasserstein of padded clouds, squared Euclidean within: mirror descent around our Sinkhorn. Pure JAX inside.
+"""Entropic Gromov-Wasserstein of padded clouds with squared Euclidean distances: mirror descent around our Sinkhorn.
 
-The loss of Gromov-Wasserstein is linearised at the present coupling, solved as entropic transport, and so on (Peyre et al.
-2016); the first coupling is the product of the weights. That is OTT's algorithm too, and the tests hold it to OTT's values.
-It is here because one batch of many small problems runs several times faster on our Sinkhorn, warm-started, and because
-squared Euclidean distances have rank d + 2, which makes the linearised cost cheap.
+The loss is linearised at the present coupling, solved as entropic transport, and so on (Peyre et al. 2016); the first
+coupling is the product of the weights. That is OTT's algorithm too, and the tests hold it to OTT's values. It is here
+because a batch of many small problems runs several times faster on our Sinkhorn, warm-started, and because squared
+Euclidean distances have rank d + 2, which makes the linearised cost cheap.
 """
 
 from contextlib import nullcontext
@@ -55,8 +55,7 @@ class Gromov:
         """Divergence of each cloud of ``x`` from each of ``y``."""
         p, q = len(x.points), len(y.points)
         rows, columns = np.divmod(np.arange(p * q), q)
-        some_x, some_y = (Prepared(*(leaf[at] for leaf in side)) for side, at in ((x, rows), (y, columns)))
-        return Solved(*(leaf.reshape(p, q) for leaf in self.paired(some_x, some_y)))
+        return self.paired(x.at(rows), y.at(columns)).reshape(p, q)
 
     def paired(self, x: Prepared, y: Prepared) -> Solved:
         """Divergence of the clouds of ``x`` from those of ``y``, one to one."""
@@ -114,9 +113,7 @@ def _gromov(x: Array, a: Array, y: Array, b: Array, offset: Array, tol: Array, m
 
     def step(s: Linearised, g: Array | None = None) -> Linearised:
         cost = linear_cost(s.coupling)
-        floor = cost.min(
-            (1, 2), keepdims=True
-        )  # a constant, which transport does not mind and the kernel likes at zero
+        floor = cost.min((1, 2), keepdims=True)  # a constant: transport does not mind it
         solved = solve(cost - floor, a, b, offset=offset - floor[:, 0, 0], tol=0.1 * tol, max_iterations=INNER, g=g)
         value = solved.value + floor[:, 0, 0]
         coupling = coupling_of(cost - floor, a, b, solved.f, solved.g)

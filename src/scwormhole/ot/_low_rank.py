@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from numpy.typing import NDArray
@@ -55,8 +56,7 @@ class LowRank:
         """Divergence of each cloud of ``x`` from each of ``y``."""
         p, q = len(x.points), len(y.points)
         rows, columns = np.divmod(np.arange(p * q), q)
-        some_x, some_y = (Prepared(*(leaf[at] for leaf in side)) for side, at in ((x, rows), (y, columns)))
-        return Solved(*(leaf.reshape(p, q) for leaf in self.paired(some_x, some_y)))
+        return self.paired(x.at(rows), y.at(columns)).reshape(p, q)
 
     def paired(self, x: Prepared, y: Prepared) -> Solved:
         """Divergence of the clouds of ``x`` from those of ``y``, one to one."""
@@ -100,6 +100,7 @@ def _low_rank(
     def one(pair: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
         x, a, y, b = pair
         out = solver(LinearProblem(PointCloud(x, y), a=a, b=b), rng=key)
-        return out.primal_cost, out.n_iters, out.converged, out.matrix
+        cost, count, enough = (jnp.asarray(part) for part in (out.primal_cost, out.n_iters, out.converged))
+        return cost, count, enough, out.matrix
 
     return jax.lax.map(one, (x, a, y, b))

@@ -1,4 +1,4 @@
-"""The distances that users ask for: all pairs of a cohort, or two cohorts one to one. Checks arguments, then drives a solver."""
+"""The distances that users ask for: all pairs of a cohort, or two cohorts one to one. Host code only."""
 
 from typing import Any
 
@@ -34,17 +34,17 @@ def pairwise(
     clouds
         The cohort.
     metric
-        ``"S2"`` (default) and ``"S1"`` are Sinkhorn divergences with the squared Euclidean and the L1 ground cost, ``"W2"``
-        and ``"W1"`` entropic costs, ``"GS"`` and ``"GW"`` the same for Gromov-Wasserstein with squared Euclidean distances
-        within each cloud. A function of two points, written in ``jax.numpy`` and symmetric, is a ground cost of your own,
-        of which the Sinkhorn divergence is taken.
+        ``"S2"`` (default) and ``"S1"`` are Sinkhorn divergences with the squared Euclidean and the L1 ground cost,
+        ``"W2"`` and ``"W1"`` entropic costs, ``"GS"`` and ``"GW"`` the same for Gromov-Wasserstein with squared
+        Euclidean distances within each cloud. A function of two points, symmetric and written in ``jax.numpy``, is a
+        ground cost of your own, of which the Sinkhorn divergence is taken.
     epsilon
         Entropic regularisation: a share of the mean ground cost between clouds, or absolute (see ``relative_epsilon``).
     relative_epsilon
-        ``"mean"`` makes ``epsilon`` a share of the cohort's mean ground cost; None takes it in units of the ground cost.
+        ``"mean"`` makes ``epsilon`` a share of the cohort's mean ground cost; None takes it in the units of the cost.
     solver
-        ``"auto"`` is ``"sinkhorn"``, for GW and GS around a mirror descent. ``"exact"`` solves the unregularised problem by POT's
-        network simplex, ``"low_rank"`` approximates large clouds by OTT's low-rank Sinkhorn.
+        ``"auto"`` is ``"sinkhorn"``, for GW and GS inside a mirror descent. ``"exact"`` solves the unregularised
+        problem by POT's network simplex, ``"low_rank"`` approximates large clouds by OTT's low-rank Sinkhorn.
     tol
         Largest estimated error of a distance, relative to it. Below 1e-4 the work is done in double precision.
     max_iterations
@@ -64,8 +64,8 @@ def pairwise(
 
     Returns
     -------
-    A matrix of distances in the units of the ground cost (squared lengths for ``"S2"`` and ``"W2"``), with the record of how
-    each came about if asked for.
+    A matrix of distances in the units of the ground cost (squared lengths for ``"S2"`` and ``"W2"``, their squares for
+    ``"GS"`` and ``"GW"``), with the record of how each came about if asked for.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def distances(
     epsilon
         See :func:`pairwise`.
     relative_epsilon
-        ``"mean"`` makes ``epsilon`` a share of the mean ground cost between clouds of both cohorts; None takes it as it is.
+        ``"mean"`` makes ``epsilon`` a share of the mean ground cost between clouds of both; None takes it as it is.
     solver
         See :func:`pairwise`.
     tol

@@ -1,4 +1,4 @@
-"""What must be known of a cohort before any pair is solved, from a seeded sample of its clouds. NumPy, and JAX for ground costs.
+"""What must be known of a cohort before any pair is solved, from a seeded sample. NumPy, and JAX for ground costs.
 
 The mean ground cost between clouds sets epsilon; the box is the paper's scale.
 """
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
@@ -46,7 +47,7 @@ def mean_cost(cohorts: Cohorts, metric: Metric, rng: int = 0) -> float:
         within = _squared_within(cohorts, rng)
         mean = ((within - np.random.default_rng(rng).permutation(within)) ** 2).mean()
     else:
-        mean = np.mean(jax.vmap(metric.cost)(*_drawn_pairs(cohorts, rng)))
+        mean = np.mean(jax.vmap(metric.cost)(*map(jnp.asarray, _drawn_pairs(cohorts, rng))))
     if not np.isfinite(mean):
         raise ValueError(
             f"the mean ground cost of metric {metric.name!r} over sampled pairs of points is {mean}; "
@@ -61,8 +62,8 @@ def check_cost(cohorts: Cohorts, metric: Metric, rng: int = 0) -> None:
         return
     x, y = (side[:64] for side in _drawn_pairs(cohorts, rng))
     try:
-        there = np.asarray(paired_costs(metric.cost, x[None], y[None]))[0]
-        back = np.asarray(paired_costs(metric.cost, y[None], x[None]))[0].T
+        there = np.asarray(paired_costs(metric.cost, jnp.asarray(x[None]), jnp.asarray(y[None])))[0]
+        back = np.asarray(paired_costs(metric.cost, jnp.asarray(y[None]), jnp.asarray(x[None])))[0]
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"the ground cost {metric.name!r} could not be evaluated on two points of {x.shape[1]} coordinates: {error}"
@@ -73,7 +74,7 @@ def check_cost(cohorts: Cohorts, metric: Metric, rng: int = 0) -> None:
         )
     if not np.isfinite(there).all():
         raise ValueError(f"the ground cost {metric.name!r} is not finite for some pairs of points of the cohort.")
-    if not np.allclose(there, back, rtol=1e-3, atol=1e-6 * np.abs(there).max()):
+    if not np.allclose(there, back.swapaxes(0, 1), rtol=1e-3, atol=1e-6 * np.abs(there).max()):
         raise ValueError(f"the ground cost {metric.name!r} is not symmetric: cost(x, y) and cost(y, x) must agree.")
     if there.min() < -1e-6 * np.abs(there).max():
         raise ValueError(

@@ -1,8 +1,8 @@
 """Cuts the pairs of a cohort into tiles of one padded size, and runs them on all cores. NumPy and threads, no solver.
 
 XLA on a CPU works through a batch of small kernels on one core, so tiles are handed to as many threads as there are
-cores; on an accelerator the device is fed by two. Each padded size is compiled once, which for a small cohort costs more
-than the padding it saves: the sizes in use are the rungs of the ladder that make the sum of both least.
+cores; on an accelerator the device is fed by two. Each padded size is compiled once, which for a small cohort costs
+more than the padding it saves: the sizes in use are the rungs of the ladder that make the sum of both least.
 """
 
 import os
@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 T = TypeVar("T")
 R = TypeVar("R")
 
-COMPILE = 4e8  # what compiling one pair of sizes costs, in elements of cost matrix worked through in the same time
+COMPILE = 1e8  # what compiling one pair of sizes costs, in elements of cost matrix worked through in the same time
 MOST_SIZES = 6  # padded sizes in use for one cohort
-STRIP = 256  # clouds of the second side in one tile, at the most
+STRIP = 32  # clouds of the second side in one tile, about: wider tiles would solve more pairs twice
 
 
 class Tile(NamedTuple):
@@ -73,13 +73,12 @@ def tiles(padded: NDArray[np.int64], chunk: Callable[[int, int], int]) -> Iterat
         for row_size, rows in groups[: second + 1]:
             pairs = chunk(row_size, column_size)
             height = max(1, int(np.sqrt(pairs)))
-            width = max(1, pairs // height) * max(1, STRIP // pairs)
+            width = pairs // height * max(1, STRIP * height // pairs)
             same = row_size == column_size
             for left in range(0, len(columns), width):
-                strip = columns[left : left + width]
-                for top in range(0, left + len(strip) if same else len(rows), height):
-                    block = fit(rows[top : top + height], height, len(rows))
-                    yield Tile(block, row_size, fit(strip, width, len(columns)), column_size)
+                strip = fit(columns[left : left + width], width, len(columns))
+                for top in range(0, min(left + width, len(rows)) if same else len(rows), height):
+                    yield Tile(fit(rows[top : top + height], height, len(rows)), row_size, strip, column_size)
 
 
 def fit(positions: NDArray[np.int64], width: int, available: int) -> NDArray[np.int64]:

@@ -6,20 +6,21 @@ Costs, potentials and values are divided by epsilon throughout, so what is solve
 
 Three things make it fast, and right in single precision:
 
-*A kernel with the potentials absorbed.* An iteration is two matrix-vector products with ``K = exp(f0 + g0 - C)``. The kernel
-is built anew around the current potentials when they have drifted or the temperature has changed, so nothing under- or
-overflows however small epsilon is. Building it is one pass of exponentials, the price of about four iterations.
+*A kernel with the potentials absorbed.* An iteration is two matrix-vector products with ``K = exp(f0 + g0 - C)``. The
+kernel is built anew around the current potentials when they have drifted or the temperature has changed, so nothing
+under- or overflows however small epsilon is. Building it is one pass of exponentials, the price of a few iterations.
 
-*Annealing.* A problem whose largest cost is over ``HOTTEST`` epsilons starts at a higher temperature and cools by a factor
-of four every few iterations. Each problem of a batch has a temperature of its own.
+*Annealing.* A problem whose largest cost is over ``HOTTEST`` epsilons starts at a higher temperature and cools by a
+factor of four every few iterations. Each problem of a batch has a temperature of its own.
 
-*Over-relaxation.* Sinkhorn is a block coordinate ascent, so successive over-relaxation applies (Thibault et al. 2021; Lehmann
-et al. 2022) and saves most of the iterations. The factor follows each problem's contraction by the rule of Hageman and
-Young.
+*Over-relaxation.* Sinkhorn is a block coordinate ascent, so successive over-relaxation applies (Thibault et al. 2021;
+Lehmann et al. 2022) and saves most of the iterations. The factor follows each problem's contraction by the rule of
+Hageman and Young.
 
-The dual value is second order in the error of the potentials: near the optimum it lacks ``0.5 * stiffness * |residual|^2``,
-where the residual is the log of the marginal over the weights and the stiffness grows with the largest cost over epsilon.
-That estimate decides when a problem stops. Looks at convergence stay on the device, one every ``LOOK`` iterations.
+The dual value is second order in the error of the potentials: near the optimum it lacks half the stiffness times
+``|residual|^2``, where the residual is the log of the marginal over the weights, and the stiffness grows with the largest
+cost over epsilon. That estimate decides when a problem stops. Looks at convergence stay on the device, one every ``LOOK``
+iterations.
 """
 
 from typing import NamedTuple
@@ -100,9 +101,9 @@ def solve(
     cost
         Ground costs divided by epsilon, ``[k, n, m]``.
     a, b
-        Weights, ``[k, n]`` and ``[k, m]``, rows summing to one. Points of weight zero are padding: they may lie anywhere.
+        Weights, ``[k, n]`` and ``[k, m]``, rows summing to one. Points of weight zero are padding and may lie anywhere.
     offset
-        What will be subtracted from the values, ``[k]``: a problem stops when its error is at most ``tol * |value - offset|``.
+        What will be subtracted from the values, ``[k]``: a problem stops at an error of ``tol * |value - offset|``.
     tol
         Tolerance, relative to ``value - offset``.
     max_iterations
@@ -226,7 +227,7 @@ def _look(state: _State, kernel: _Kernel, problem: _Problem) -> _State:
     least = jnp.finfo(b.dtype).tiny * 1e6  # a column out of reach of the kernel is drawn in over several rebuilds
 
     def iterate(_: int, carry: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
-        u, v, _, _ = carry
+        u, v = carry[:2]
         excess = v + jnp.log(jnp.maximum(_columns(kernel.matrix, a * jnp.exp(u)), least))
         excess = jnp.where(b > 0, excess, 0.0)  # log of the second marginal over b
         v = jnp.clip(v - relaxation * excess, -2 * DRIFT, 2 * DRIFT)

@@ -1,6 +1,6 @@
 """What a solver is to the drivers: the records that pass between them. NumPy only."""
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,10 @@ class Prepared(NamedTuple):
     means: NDArray[np.float64]  # [b, d] what was taken out of the points; zero where nothing was
     alone: NDArray[np.float64]  # [b] transport of each cloud to itself, zero where the metric has no use for it
 
+    def at(self, rows: NDArray[Any]) -> "Prepared":
+        """Return some of the clouds."""
+        return Prepared(self.points[rows], self.weights[rows], self.means[rows], self.alone[rows])
+
 
 class Solved(NamedTuple):
     """Problems solved, in the user's units."""
@@ -23,12 +27,25 @@ class Solved(NamedTuple):
     iterations: NDArray[np.int64]
     converged: NDArray[np.bool_]
 
+    def reshape(self, *shape: int) -> "Solved":
+        """Return the same in another shape."""
+        return Solved(
+            self.value.reshape(shape),
+            self.error.reshape(shape),
+            self.iterations.reshape(shape),
+            self.converged.reshape(shape),
+        )
+
 
 class Solver(Protocol):
     """A way to compute transport between padded clouds. Called from several threads at once."""
 
-    name: str
-    epsilon: float
+    name: ClassVar[str]
+
+    @property
+    def epsilon(self) -> float:
+        """Regularisation in units of the ground cost; 0 where there is none."""
+        ...
 
     def prepare(self, points: NDArray[Any], weights: NDArray[Any]) -> Prepared:
         """Bring padded clouds into the form that the other calls take, with ``alone`` at zero."""
