@@ -12,6 +12,8 @@ import scwormhole
 
 MENUS = [scwormhole, *(room for name in scwormhole.__all__ if inspect.ismodule(room := getattr(scwormhole, name)))]
 PUBLIC = {f"{menu.__name__}.{name}": getattr(menu, name) for menu in MENUS for name in menu.__all__}
+# the layout of a sparse matrix, in the order that SciPy has taught everyone
+MORE_POSITIONAL = {"PointClouds.__init__": 5}
 Part = property | classmethod | staticmethod | FunctionType
 
 
@@ -92,7 +94,7 @@ def test_is_fully_annotated(function):
 
 @every_function
 def test_takes_few_positional_arguments(function):
-    assert len(positional(function)) <= 3
+    assert len(positional(function)) <= MORE_POSITIONAL.get(function.__qualname__, 3)
     assert positional_booleans(function) == []
 
 

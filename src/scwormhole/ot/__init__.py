@@ -3,7 +3,7 @@
 from ._calibrate import Calibration, calibrate
 from ._coupling import coupling
 from ._divergence import divergence
-from ._drive import TransportInfo, TransportWarning
+from ._info import TransportInfo, TransportWarning
 from ._pairwise import distances, pairwise
 
 __all__ = [

@@ -7,14 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._cohort import Cohort, as_cohort
-from ._drive import TransportWarning
+from ._info import TransportWarning
 from ._metrics import GroundCost, as_metric
 from ._options import RelativeEpsilon
 from ._pairwise import distances
 from ._scale import as_epsilon, box, mean_cost
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Calibration:
     """What was found of a cohort before training on it.
 

@@ -1,9 +1,8 @@
-"""Solves pairs of clouds through any solver: gathers and samples them, counts what went wrong. Host code only."""
+"""Solves pairs of clouds through any solver: gathers and samples them, and keeps all cores busy. Host code only."""
 
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,63 +13,7 @@ from ._metrics import Metric
 from ._schedule import Tile, fit, padded_sizes, run, tiles, workers
 from ._solver import Prepared, Solved, Solver
 
-
-class TransportWarning(UserWarning):
-    """Some distances are less certain than asked for."""
-
-
-@dataclass(frozen=True)
-class TransportInfo:
-    """How a table of distances came about; arrays have the shape of the table.
-
-    Parameters
-    ----------
-    epsilon
-        Regularisation used, in units of the ground cost; 0 for an unregularised solver.
-    converged
-        Whether a pair met its tolerance.
-    iterations
-        Iterations spent on a pair.
-    error
-        Estimated error of a pair's distance, in its units.
-    sampled
-        Whether a pair was solved on a sample of its points.
-    solver
-        Name of the solver of each pair.
-    """
-
-    epsilon: float
-    converged: NDArray[np.bool_]
-    iterations: NDArray[np.int64]
-    error: NDArray[np.float64]
-    sampled: NDArray[np.bool_]
-    solver: NDArray[np.str_]
-
-    def __repr__(self) -> str:
-        names = ", ".join(map(str, np.unique(self.solver)))
-        return (
-            f"TransportInfo: {self.converged.size:,} pairs by {names}, {self.converged.mean():.2%} converged, "
-            f"epsilon {self.epsilon:.4g}, median of {np.median(self.iterations):.0f} iterations"
-        )
-
-
-class Table(NamedTuple):
-    """A solved table before it is dressed for the user."""
-
-    value: NDArray[np.float64]
-    error: NDArray[np.float64]
-    iterations: NDArray[np.int64]
-    converged: NDArray[np.bool_]
-
-    @classmethod
-    def empty(cls, *shape: int) -> "Table":
-        """Return a table with nothing in it yet."""
-        return cls(np.zeros(shape), np.zeros(shape), np.zeros(shape, np.int64), np.ones(shape, bool))
-
-    def put(self, where: Any, solved: Solved, pick: Any = ...) -> None:
-        """Write solved pairs to their places."""
-        for ours, theirs in zip(self, solved, strict=True):
-            ours[where] = theirs[pick]
+Index = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -85,15 +28,52 @@ class Drive:
     progress: bool
     rng: int
 
-    def all_pairs(self, clouds: Cohort) -> Table:
+    def all_pairs(self, clouds: Cohort) -> Solved:
         """Return the table of every cloud with every cloud."""
         n = len(clouds)
-        table = Table.empty(n, n)
+        table = Solved.empty(n, n)
         padded = padded_sizes(self._rungs(clouds), n / 2)
         alone = self._alone(clouds, padded)
+        late = []
+        with self._bar(n * (n - 1) // 2) as bar:
+            for tile, solved in self._tiles(clouds, padded, alone):
+                rows, columns, pick = _once(tile)
+                table.put((rows, columns), solved, pick)
+                table.put((columns, rows), solved, pick)
+                slow = ~solved.converged[pick]
+                late.append(np.stack([rows[slow], columns[slow]]))
+                bar.update(len(rows) - slow.sum())
+            first, second = np.concatenate([np.empty((2, 0), np.int64), *late], 1)
+            for rows, columns, solved in self._pairs(clouds, clouds, first, second, alone, alone):
+                table.put((rows, columns), solved)
+                table.put((columns, rows), solved)
+                bar.update(len(rows))
+        diagonal = np.diag_indices(n)
+        if self.metric.debiased:
+            table.blame(alone.error[:, None], alone.converged[:, None])
+            table.blame(alone.error, alone.converged)
+            table.put(diagonal, Solved.empty(n))
+        else:
+            table.put(diagonal, alone)
+        return table
+
+    def one_to_one(self, first: Cohort, second: Cohort) -> Solved:
+        """Return the distances of clouds paired by position."""
+        n = len(first)
+        table = Solved.empty(n)
         everyone = np.arange(n)
-        if not self.metric.debiased:
-            table.put((everyone, everyone), alone)
+        alone, others_alone = (self._alone(c, padded_sizes(self._rungs(c), 1)) for c in (first, second))
+        with self._bar(n) as bar:
+            for rows, _, solved in self._pairs(first, second, everyone, everyone, alone, others_alone):
+                table.put(rows, solved)
+                bar.update(len(rows))
+        if self.metric.debiased:
+            table.blame(alone.error, alone.converged)
+            table.blame(others_alone.error, others_alone.converged)
+        return table
+
+    def _tiles(self, clouds: Cohort, padded: Index, alone: Solved) -> Iterator[tuple[Tile, Solved]]:
+        """Solve each with each, tile by tile; the slowest pairs of a tile may come back open."""
 
         def tasks() -> Iterator[tuple[Tile, Prepared]]:
             strip, y = None, None
@@ -102,89 +82,50 @@ class Drive:
                     strip, y = tile.columns, self._prepared(clouds, tile.columns, tile.column_size, alone)
                 yield tile, y
 
-        def solve_tile(task: tuple[Tile, Prepared]) -> tuple[Tile, Solved]:
+        def solve(task: tuple[Tile, Prepared]) -> tuple[Tile, Solved]:
             tile, y = task
             return tile, self.solver.crossed(self._prepared(clouds, tile.rows, tile.row_size, alone), y)
 
-        stragglers = []
-        with self._bar(n * (n - 1) // 2) as bar:
-            for tile, solved in run(solve_tile, tasks()):
-                rows, columns, pick = _once(tile)
-                table.put((rows, columns), solved, pick)
-                table.put((columns, rows), solved, pick)
-                late = ~solved.converged[pick]
-                stragglers.append(np.stack([rows[late], columns[late]], 1))
-                bar.update(len(rows) - late.sum())
-            first, second = np.concatenate([np.empty((0, 2), np.int64), *stragglers]).T
-            for rows, columns, solved in self._pairs(clouds, clouds, first, second, alone, alone):
-                table.put((rows, columns), solved)
-                table.put((columns, rows), solved)
-                bar.update(len(rows))
-        return table
-
-    def one_to_one(self, first: Cohort, second: Cohort) -> Table:
-        """Return the distances of clouds paired by position."""
-        n = len(first)
-        table = Table.empty(n)
-        everyone = np.arange(n)
-        alone = [self._alone(clouds, padded_sizes(self._rungs(clouds), 1)) for clouds in (first, second)]
-        with self._bar(n) as bar:
-            for rows, _, solved in self._pairs(first, second, everyone, everyone, *alone):
-                table.put(rows, solved)
-                bar.update(len(rows))
-        return table
+        return run(solve, tasks())
 
     def _pairs(
-        self,
-        clouds: Cohort,
-        others: Cohort,
-        first: NDArray[np.int64],
-        second: NDArray[np.int64],
-        alone: Solved,
-        others_alone: Solved,
-    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], Solved]]:
+        self, clouds: Cohort, others: Cohort, first: Index, second: Index, alone: Solved, others_alone: Solved
+    ) -> Iterator[tuple[Index, Index, Solved]]:
         """Solve listed pairs, both clouds of a pair padded to one size."""
         if not len(first):
             return
-        size = padded_sizes(np.maximum(self._rungs(clouds)[first], self._rungs(others)[second]), 1)
+        padded = padded_sizes(np.maximum(self._rungs(clouds)[first], self._rungs(others)[second]), 1)
 
-        def tasks() -> Iterator[tuple[int, NDArray[np.int64]]]:
-            for padded in np.unique(size):
-                members = np.flatnonzero(size == padded)
-                step = self._affordable(int(padded), int(padded))
-                for start in range(0, len(members), step):
-                    yield int(padded), fit(members[start : start + step], step, len(members))
-
-        def solve_some(task: tuple[int, NDArray[np.int64]]) -> tuple[NDArray[np.int64], Solved]:
-            padded, members = task
-            x = self._prepared(clouds, first[members], padded, alone)
-            y = self._prepared(others, second[members], padded, others_alone)
+        def solve(group: tuple[int, Index]) -> tuple[Index, Solved]:
+            size, members = group
+            x = self._prepared(clouds, first[members], size, alone)
+            y = self._prepared(others, second[members], size, others_alone)
             return members, self.solver.paired(x, y)
 
-        for members, solved in run(solve_some, tasks()):
+        for members, solved in run(solve, self._groups(padded)):
             yield first[members], second[members], solved
 
-    def _alone(self, clouds: Cohort, padded: NDArray[np.int64]) -> Solved:
+    def _alone(self, clouds: Cohort, padded: Index) -> Solved:
         """Solve the transport of each cloud to itself, once."""
-        n = len(clouds)
-        table = Table.empty(n)
+        table = Solved.empty(len(clouds))
 
-        def tasks() -> Iterator[tuple[int, NDArray[np.int64]]]:
-            for size in np.unique(padded):
-                members = np.flatnonzero(padded == size)
-                step = self._affordable(int(size), int(size))
-                for start in range(0, len(members), step):
-                    yield int(size), fit(members[start : start + step], step, len(members))
-
-        def solve_some(task: tuple[int, NDArray[np.int64]]) -> tuple[NDArray[np.int64], Solved]:
-            size, members = task
+        def solve(group: tuple[int, Index]) -> tuple[Index, Solved]:
+            size, members = group
             return members, self.solver.alone(self._prepared(clouds, members, size, None))
 
-        for members, solved in run(solve_some, tasks()):
+        for members, solved in run(solve, self._groups(padded)):
             table.put(members, solved)
-        return Solved(*table)
+        return table
 
-    def _prepared(self, clouds: Cohort, index: NDArray[np.int64], size: int, alone: Solved | None) -> Prepared:
+    def _groups(self, padded: Index) -> Iterator[tuple[int, Index]]:
+        """Yield positions of one padded size, as many as are worked on at once."""
+        for size in map(int, np.unique(padded)):
+            members = np.flatnonzero(padded == size)
+            step = self._affordable(size, size)
+            for start in range(0, len(members), step):
+                yield size, fit(members[start : start + step], step, len(members))
+
+    def _prepared(self, clouds: Cohort, index: Index, size: int, alone: Solved | None) -> Prepared:
         if self.max_points is None or clouds.sizes[index].max() <= self.max_points:
             batch = clouds.padded(index, size)
             prepared = self.solver.prepare(batch.points, batch.weights)
@@ -192,7 +133,7 @@ class Drive:
             prepared = self.solver.prepare(*self._sampled(clouds, index, size))
         return prepared if alone is None else prepared._replace(alone=alone.value[index])
 
-    def _sampled(self, clouds: Cohort, index: NDArray[np.int64], size: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _sampled(self, clouds: Cohort, index: Index, size: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """Gather clouds, those above ``max_points`` as a systematic sample by weight, seeded by their position."""
         points = np.zeros((len(index), size, clouds.dim))
         weights = np.zeros((len(index), size))
@@ -209,7 +150,7 @@ class Drive:
             points[row, :count], weights[row, :count] = cloud, mass
         return points, weights
 
-    def _rungs(self, clouds: Cohort) -> NDArray[np.int64]:
+    def _rungs(self, clouds: Cohort) -> Index:
         return clouds.rungs if self.max_points is None else np.minimum(clouds.rungs, self.max_points)
 
     def _affordable(self, n: int, m: int) -> int:
@@ -226,40 +167,7 @@ class Drive:
         return tqdm(total=total, desc=self.metric.name, unit="pair", disable=not self.progress, delay=2, leave=False)
 
 
-def dress(table: Table, drive: Drive, sampled: NDArray[np.bool_]) -> tuple[NDArray[np.float64], TransportInfo]:
-    """Return distances and their record; warn of what is less certain than asked for."""
-    value = table.value
-    if drive.metric.debiased and drive.metric.degree is not None:
-        # a divergence of these costs is not negative: what is below zero is rounding
-        value = np.where(value < 0, 0.0, value)
-    name = drive.solver.name
-    solver = np.where(sampled, f"{name} on {drive.max_points} points", name)
-    info = TransportInfo(drive.solver.epsilon, table.converged, table.iterations, table.error, sampled, solver)
-    broken = ~np.isfinite(value)
-    if broken.any():
-        warnings.warn(
-            f"{broken.sum():,} of {value.size:,} distances are not finite, the first at {_place(broken)}: the costs "
-            "leave the range of the solver. Scale the points, or raise epsilon.",
-            TransportWarning,
-            stacklevel=3,
-        )
-    late = ~table.converged & ~broken
-    if late.any():
-        worst = np.nanmax(np.where(late, table.error, 0) / np.maximum(np.abs(value), np.finfo(float).tiny))
-        warnings.warn(
-            f"{late.sum():,} of {value.size:,} distances did not reach the tolerance, the first at {_place(late)}; "
-            f"estimated relative error up to {worst:.1e}. Raise max_iterations or epsilon; return_info tells which.",
-            TransportWarning,
-            stacklevel=3,
-        )
-    return value, info
-
-
-def _place(mask: NDArray[np.bool_]) -> tuple[int, ...]:
-    return tuple(int(i[0]) for i in np.nonzero(mask))
-
-
-def _once(tile: Tile) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[NDArray[Any], ...]]:
+def _once(tile: Tile) -> tuple[Index, Index, tuple[NDArray[Any], ...]]:
     """Return rows and columns of a tile's pairs, each unordered pair of different clouds once, and where they stand."""
     new_row = np.r_[True, tile.rows[1:] != tile.rows[:-1]]
     new_column = np.r_[True, tile.columns[1:] != tile.columns[:-1]]

@@ -155,7 +155,7 @@ def _crossed(
             offset=offset.reshape(-1),
             tol=tol,
             max_iterations=max_iterations,
-            leave=p * chunk // 8,
+            leave=p * chunk // 16,
         )
         return _without_potentials(solution, (p, chunk))
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._cohort import Cohort, as_cohort
-from ._drive import dress
+from ._info import dress
 from ._metrics import GroundCost
 from ._options import Options, RelativeEpsilon, SolverName
 
@@ -93,7 +93,7 @@ def pairwise(
     drive = options.drive((clouds,))
     table = drive.all_pairs(clouds)
     large = _large(clouds, max_points)
-    distances, info = dress(table, drive, large[:, None] | large)
+    distances, info = dress(table, drive.solver, drive.metric, max_points=max_points, sampled=large[:, None] | large)
     return (distances, info) if return_info else distances
 
 
@@ -183,7 +183,13 @@ def distances(
     )
     drive = options.drive((first, second))
     table = drive.one_to_one(first, second)
-    values, info = dress(table, drive, _large(first, max_points) | _large(second, max_points))
+    values, info = dress(
+        table,
+        drive.solver,
+        drive.metric,
+        max_points=max_points,
+        sampled=_large(first, max_points) | _large(second, max_points),
+    )
     return (values, info) if return_info else values
 
 

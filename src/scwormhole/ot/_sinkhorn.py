@@ -18,9 +18,9 @@ Lehmann et al. 2022) and saves most of the iterations. The factor follows each p
 Hageman and Young.
 
 The dual value is second order in the error of the potentials: near the optimum it lacks half the stiffness times
-``|residual|^2``, where the residual is the log of the marginal over the weights, and the stiffness grows with the largest
-cost over epsilon. That estimate decides when a problem stops. Looks at convergence stay on the device, one every ``LOOK``
-iterations.
+``|residual|^2``, where the residual is the log of the marginal over the weights, and the stiffness grows with the
+largest cost over epsilon. That estimate decides when a problem stops. Looks at convergence stay on the device, one
+every ``LOOK`` iterations.
 """
 
 from typing import NamedTuple

@@ -23,9 +23,24 @@ class Solved(NamedTuple):
     """Problems solved, in the user's units."""
 
     value: NDArray[np.float64]
-    error: NDArray[np.float64]  # estimate, of the value
-    iterations: NDArray[np.int64]
+    error: NDArray[Any]  # estimate, of the value
+    iterations: NDArray[Any]
     converged: NDArray[np.bool_]
+
+    @classmethod
+    def empty(cls, *shape: int) -> "Solved":
+        """Return room for problems, each at zero and certain until something is put there."""
+        return cls(np.zeros(shape), np.zeros(shape, np.float32), np.zeros(shape, np.int32), np.ones(shape, bool))
+
+    def put(self, where: Any, solved: "Solved", pick: Any = ...) -> None:
+        """Write solved problems to their places."""
+        for ours, theirs in zip(self, solved, strict=True):
+            ours[where] = theirs[pick]
+
+    def blame(self, error: NDArray[Any], converged: NDArray[np.bool_]) -> None:
+        """Add what the halves of self-terms are uncertain by."""
+        np.add(self.error, 0.5 * error, out=self.error, casting="same_kind")
+        np.logical_and(self.converged, converged, out=self.converged)
 
     def reshape(self, *shape: int) -> "Solved":
         """Return the same in another shape."""
