@@ -34,8 +34,9 @@ LEVEL = 2  # looks spent on each temperature above the last
 COOLING = 4.0  # how many times lower each temperature is than the one before
 HOTTEST = 100.0  # largest cost, in units of the temperature, that needs no annealing
 DRIFT = 30.0  # how far potentials may move (natural logarithm) before the kernel is rebuilt around them
-RELAXATION = 1.6  # the first factor: near the best at an epsilon of 0.05 of the mean cost, harmless at a larger one
-RELAXATION_MOST = 1.95
+FARTHEST = 37.0  # where they stop until it is: the product of two such factors is still a number in single precision
+EXPECTED = 0.1  # of the largest cost over epsilon: the stiffness that the first relaxation factor is the best for
+RELAXATION_FIRST, RELAXATION_MOST = 1.7, 1.95
 STIFFNESS = (
     0.5  # of the largest cost over epsilon; measured 0.1 to 0.4 on digits, shapes and niches, more in rare pairs
 )
@@ -132,7 +133,7 @@ def solve(
         g=jnp.zeros((k, m), dtype) if g is None else g,
         exact=jnp.zeros_like(a),
         temperature=jnp.maximum(largest / HOTTEST, 1.0) if g is None else jnp.ones_like(largest),
-        relaxation=jnp.full((k,), RELAXATION, dtype),
+        relaxation=jnp.minimum(2.0 / (1.0 + (1.0 + EXPECTED * largest) ** -0.5), RELAXATION_FIRST),
         residual=unknown,
         value=-unknown,
         error=unknown,
@@ -230,9 +231,9 @@ def _look(state: _State, kernel: _Kernel, problem: _Problem) -> _State:
         u, v = carry[:2]
         excess = v + jnp.log(jnp.maximum(_columns(kernel.matrix, a * jnp.exp(u)), least))
         excess = jnp.where(b > 0, excess, 0.0)  # log of the second marginal over b
-        v = jnp.clip(v - relaxation * excess, -2 * DRIFT, 2 * DRIFT)
+        v = jnp.clip(v - relaxation * excess, -FARTHEST, FARTHEST)
         exact = -jnp.log(jnp.maximum(_rows(kernel.matrix, b * jnp.exp(v)), least))
-        u = jnp.clip(u + relaxation * (exact - u), -2 * DRIFT, 2 * DRIFT)
+        u = jnp.clip(u + relaxation * (exact - u), -FARTHEST, FARTHEST)
         return u, v, exact, excess
 
     u, v = (state.f - kernel.f0) / t, (state.g - kernel.g0) / t
