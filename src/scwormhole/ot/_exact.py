@@ -58,7 +58,7 @@ class Exact:
 
     def _each(self, pairs: list[tuple[int, int]], x: Prepared, y: Prepared, shape: tuple[int, ...]) -> Solved:
         emd2: Callable[..., Any] = _pot().emd2
-        value, pivots, converged = [], [], []
+        value, converged = [], []
         for i, j in pairs:
             one, other = x.weights[i] > 0, y.weights[j] > 0
             a, b = (w / w.sum() for w in (x.weights[i][one], y.weights[j][other]))
@@ -67,7 +67,6 @@ class Exact:
             cost, log = emd2(a, b, costs, numItermax=MOST_PIVOTS, log=True, center_dual=False, check_marginals=False)
             value.append(cost)
             converged.append(log["warning"] is None)
-            pivots.append(0)
         found = np.array(value, np.float64).reshape(shape)
         rounding = 1e-12 * np.abs(found)
         return Solved(found, rounding, np.array(pivots).reshape(shape), np.array(converged).reshape(shape))

@@ -21,7 +21,8 @@ R = TypeVar("R")
 
 COMPILE = 1e8  # what compiling one pair of sizes costs, in elements of cost matrix worked through in the same time
 MOST_SIZES = 6  # padded sizes in use for one cohort
-STRIP = 32  # clouds of the second side in one tile, about: wider tiles would solve more pairs twice
+STRIP = 32  # clouds on the second side of a tile, at most: wider tiles would solve more pairs twice
+WORK = 1 << 20  # elements of cost matrix in a tile, about: enough that handing it over costs little
 
 
 class Tile(NamedTuple):
@@ -73,7 +74,8 @@ def tiles(padded: NDArray[np.int64], chunk: Callable[[int, int], int]) -> Iterat
         for row_size, rows in groups[: second + 1]:
             pairs = chunk(row_size, column_size)
             height = max(1, int(np.sqrt(pairs)))
-            width = pairs // height * max(1, STRIP * height // pairs)
+            strip_width = min(STRIP, WORK // (height * row_size * column_size))
+            width = pairs // height * max(1, strip_width * height // pairs)
             same = row_size == column_size
             for left in range(0, len(columns), width):
                 strip = fit(columns[left : left + width], width, len(columns))
