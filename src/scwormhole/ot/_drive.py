@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from tqdm.auto import tqdm
 from ._cohort import Cohort
 from ._metrics import Metric
 from ._schedule import Tile, fit, padded_sizes, run, tiles, workers
-from ._solver import Prepared, Solved, Solver
+from ._solver import CrossingSolver, Prepared, Solved, Solver
 
 Index = NDArray[np.int64]
 
@@ -34,7 +34,7 @@ class Drive:
         table = Solved.empty(n, n)
         padded = padded_sizes(self._rungs(clouds), n / 2)
         alone = self._alone(clouds, padded)
-        late = []
+        late = [] if self.solver.crosses else [np.stack(np.triu_indices(n, 1))]
         with self._bar(n * (n - 1) // 2) as bar:
             for tile, solved in self._tiles(clouds, padded, alone):
                 rows, columns, pick = _once(tile)
@@ -73,7 +73,10 @@ class Drive:
         return table
 
     def _tiles(self, clouds: Cohort, padded: Index, alone: Solved) -> Iterator[tuple[Tile, Solved]]:
-        """Solve each with each, tile by tile; the slowest pairs of a tile may come back open."""
+        """Solve each with each, tile by tile, if the solver does so; the slowest pairs of a tile may come back open."""
+        if not self.solver.crosses:
+            return iter(())
+        solver = cast(CrossingSolver, self.solver)
 
         def tasks() -> Iterator[tuple[Tile, Prepared]]:
             strip, y = None, None
@@ -84,7 +87,7 @@ class Drive:
 
         def solve(task: tuple[Tile, Prepared]) -> tuple[Tile, Solved]:
             tile, y = task
-            return tile, self.solver.crossed(self._prepared(clouds, tile.rows, tile.row_size, alone), y)
+            return tile, solver.crossed(self._prepared(clouds, tile.rows, tile.row_size, alone), y)
 
         return run(solve, tasks())
 

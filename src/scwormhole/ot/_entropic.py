@@ -38,6 +38,7 @@ class Entropic:
     centre: NDArray[np.float64] | None = None  # taken out of all points where the means cannot be
 
     name: ClassVar[str] = "sinkhorn"
+    crosses: ClassVar[bool] = True
 
     @property
     def double(self) -> bool:

@@ -23,6 +23,7 @@ class Exact:
     epsilon: float = 0.0
 
     name: ClassVar[str] = "exact"
+    crosses: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         _pot()
@@ -37,15 +38,19 @@ class Exact:
         n = len(x.points)
         return Solved(np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.ones(n, bool))
 
-    def crossed(self, x: Prepared, y: Prepared) -> Solved:
-        """Solve each cloud of ``x`` with each of ``y``."""
-        return self._each(
-            [(i, j) for i in range(len(x.points)) for j in range(len(y.points))], x, y, (len(x.points), -1)
-        )
-
     def paired(self, x: Prepared, y: Prepared) -> Solved:
         """Solve the clouds of ``x`` with those of ``y``, one to one."""
-        return self._each([(i, i) for i in range(len(x.points))], x, y, (-1,))
+        emd2: Callable[..., Any] = _pot().emd2
+        value, converged = [], []
+        for x_points, a, y_points, b in zip(x.points, x.weights, y.points, y.weights, strict=True):
+            costs = ground_costs(self.metric.cost, x_points[a > 0], y_points[b > 0])
+            a, b = (weights[weights > 0] / weights.sum() for weights in (a, b))
+            # POT's centring of the potentials costs half of the time on small clouds, and is of no use here
+            cost, log = emd2(a, b, costs, numItermax=MOST_PIVOTS, log=True, center_dual=False, check_marginals=False)
+            value.append(cost)
+            converged.append(log["warning"] is None)
+        found = np.array(value, np.float64)
+        return Solved(found, 1e-12 * np.abs(found), np.zeros(len(found), np.int64), np.array(converged))
 
     def bytes_per_pair(self, n: int, m: int) -> int:
         """Cost, plan, and the arcs of the network."""
@@ -55,21 +60,6 @@ class Exact:
         """Coupling of the first cloud of each side."""
         costs = ground_costs(self.metric.cost, x.points[0], y.points[0])
         return np.asarray(_pot().emd(x.weights[0], y.weights[0], costs, numItermax=MOST_PIVOTS), np.float64)
-
-    def _each(self, pairs: list[tuple[int, int]], x: Prepared, y: Prepared, shape: tuple[int, ...]) -> Solved:
-        emd2: Callable[..., Any] = _pot().emd2
-        value, converged = [], []
-        for i, j in pairs:
-            one, other = x.weights[i] > 0, y.weights[j] > 0
-            a, b = (w / w.sum() for w in (x.weights[i][one], y.weights[j][other]))
-            costs = ground_costs(self.metric.cost, x.points[i][one], y.points[j][other])
-            # POT's own centring of the potentials costs half of the time on small clouds, and is of no use here
-            cost, log = emd2(a, b, costs, numItermax=MOST_PIVOTS, log=True, center_dual=False, check_marginals=False)
-            value.append(cost)
-            converged.append(log["warning"] is None)
-        found = np.array(value, np.float64).reshape(shape)
-        rounding = 1e-12 * np.abs(found)
-        return Solved(found, rounding, np.array(pivots).reshape(shape), np.array(converged).reshape(shape))
 
 
 def ground_costs(cost: GroundCost, x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:

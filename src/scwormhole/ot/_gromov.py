@@ -35,6 +35,7 @@ class Gromov:
     max_iterations: int = 1000
 
     name: ClassVar[str] = "gromov"
+    crosses: ClassVar[bool] = False
 
     def prepare(self, points: NDArray[Any], weights: NDArray[Any]) -> Prepared:
         """Centre the clouds, which changes nothing, and bring the cost, of fourth degree, to units of epsilon."""
@@ -50,12 +51,6 @@ class Gromov:
     def alone(self, x: Prepared) -> Solved:
         """Transport of each cloud to itself."""
         return self._solve(x, x, np.zeros(len(x.points)))
-
-    def crossed(self, x: Prepared, y: Prepared) -> Solved:
-        """Divergence of each cloud of ``x`` from each of ``y``."""
-        p, q = len(x.points), len(y.points)
-        rows, columns = np.divmod(np.arange(p * q), q)
-        return self.paired(x.at(rows), y.at(columns)).reshape(p, q)
 
     def paired(self, x: Prepared, y: Prepared) -> Solved:
         """Divergence of the clouds of ``x`` from those of ``y``, one to one."""

@@ -27,6 +27,7 @@ class LowRank:
     epsilon: float = 0.0
 
     name: ClassVar[str] = "low_rank"
+    crosses: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.metric.cost is not squared_euclidean:
@@ -51,12 +52,6 @@ class LowRank:
     def alone(self, x: Prepared) -> Solved:
         """Transport of each cloud to itself, which a low rank does not bring to zero."""
         return self._solve(x, x, np.zeros(len(x.points)))
-
-    def crossed(self, x: Prepared, y: Prepared) -> Solved:
-        """Divergence of each cloud of ``x`` from each of ``y``."""
-        p, q = len(x.points), len(y.points)
-        rows, columns = np.divmod(np.arange(p * q), q)
-        return self.paired(x.at(rows), y.at(columns)).reshape(p, q)
 
     def paired(self, x: Prepared, y: Prepared) -> Solved:
         """Divergence of the clouds of ``x`` from those of ``y``, one to one."""

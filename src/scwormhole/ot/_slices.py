@@ -89,9 +89,7 @@ def quantile_cells(values: NDArray[Any], weights: NDArray[Any], n_cells: int) ->
     return out
 
 
-def sliced(
-    points: NDArray[Any], weights: NDArray[Any], directions: NDArray[Any], *, n_cells: int
-) -> NDArray[Any]:
+def sliced(points: NDArray[Any], weights: NDArray[Any], directions: NDArray[Any], *, n_cells: int) -> NDArray[Any]:
     """Return vectors whose squared Euclidean distance is the sliced W2 of two clouds, squared.
 
     It is the mean over directions of the one-dimensional W2 squared, times the dimension: so a cloud and its translate are
@@ -139,7 +137,10 @@ def _equal_cells(values: NDArray[Any], filled: NDArray[np.bool_], n_cells: int) 
     out = np.empty((*values.shape[:2], n_cells), values.dtype)
     for size in np.unique(sizes):
         places = np.arange(size)[:, None]
-        upper, lower = np.minimum((places + 1) / size, (cells + 1) / n_cells), np.maximum(places / size, cells / n_cells)
+        upper, lower = (
+            np.minimum((places + 1) / size, (cells + 1) / n_cells),
+            np.maximum(places / size, cells / n_cells),
+        )
         shares = n_cells * np.maximum(upper - lower, 0)  # [size, cells]
         same = sizes == size
         out[same] = ordered[same, :, :size] @ shares.astype(values.dtype)

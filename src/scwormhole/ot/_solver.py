@@ -14,10 +14,6 @@ class Prepared(NamedTuple):
     means: NDArray[np.float64]  # [b, d] what was taken out of the points; zero where nothing was
     alone: NDArray[np.float64]  # [b] transport of each cloud to itself, zero where the metric has no use for it
 
-    def at(self, rows: NDArray[Any]) -> "Prepared":
-        """Return some of the clouds."""
-        return Prepared(self.points[rows], self.weights[rows], self.means[rows], self.alone[rows])
-
 
 class Solved(NamedTuple):
     """Problems solved, in the user's units."""
@@ -42,20 +38,12 @@ class Solved(NamedTuple):
         np.add(self.error, 0.5 * error, out=self.error, casting="same_kind")
         np.logical_and(self.converged, converged, out=self.converged)
 
-    def reshape(self, *shape: int) -> "Solved":
-        """Return the same in another shape."""
-        return Solved(
-            self.value.reshape(shape),
-            self.error.reshape(shape),
-            self.iterations.reshape(shape),
-            self.converged.reshape(shape),
-        )
-
 
 class Solver(Protocol):
     """A way to compute transport between padded clouds. Called from several threads at once."""
 
     name: ClassVar[str]
+    crosses: ClassVar[bool]  # whether it gains from clouds each with each, and has ``crossed``
 
     @property
     def epsilon(self) -> float:
@@ -70,10 +58,6 @@ class Solver(Protocol):
         """Transport of each cloud to itself, ``[b]``."""
         ...
 
-    def crossed(self, x: Prepared, y: Prepared) -> Solved:
-        """Divergence of each cloud of ``x`` from each of ``y``, ``[p, q]``."""
-        ...
-
     def paired(self, x: Prepared, y: Prepared) -> Solved:
         """Divergence of the clouds of ``x`` from those of ``y``, one to one, ``[k]``."""
         ...
@@ -84,6 +68,14 @@ class Solver(Protocol):
 
     def bytes_per_pair(self, n: int, m: int) -> int:
         """Memory that a pair of clouds of ``n`` and ``m`` points takes at work."""
+        ...
+
+
+class CrossingSolver(Solver, Protocol):
+    """A solver for which each with each is cheaper than pairs."""
+
+    def crossed(self, x: Prepared, y: Prepared) -> Solved:
+        """Divergence of each cloud of ``x`` from each of ``y``, ``[p, q]``; the slowest pairs may be left open."""
         ...
 
 

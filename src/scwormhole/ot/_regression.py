@@ -1,0 +1,149 @@
+"""From solved pairs of clouds to an embedding: convex regressions on arrays, NumPy and SciPy only.
+
+Non-negative least squares finds how much each part of what was measured counts, beside what each cloud adds by itself: the
+nugget, the sampling noise that no vector can hold. The scaled parts are brought to their principal components, and a
+positive semidefinite matrix (``_mahalanobis``) makes the most of these.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._parts import principal_axes
+
+Array = NDArray[np.float64]
+
+TOWARDS_FAMILY = 1e-3  # pull of the scales towards one scale for all parts of a kind
+TOWARDS_SCALAR = 1e-2  # pull of the metric towards the identity
+MOST_ITERATIONS = 300
+TOLERANCE = 1e-5
+NEGLIGIBLE = 1e-9
+
+
+class Blocks(NamedTuple):
+    """Clouds of which all pairs in a block are solved."""
+
+    values: Array  # [blocks, m, p] what was measured
+    noise: Array  # [blocks, m, c] what a cloud may add by itself
+    target: Array  # [blocks, m, m]
+
+    @property
+    def others(self) -> NDArray[np.bool_]:
+        """Which entries of a block's table are of two different clouds, each pair once."""
+        m = self.target.shape[1]
+        return np.triu(np.ones((m, m), bool), 1)
+
+
+class Regression(NamedTuple):
+    """A linear map of what was measured, and what each cloud adds by itself."""
+
+    centre: Array  # [p]
+    basis: Array  # [p, k] scales times principal axes
+    scales: Array  # [p] square roots of the parts' scales
+    metric: Array  # [k, k] columns by falling variance
+    noise: Array  # [c]
+    nugget: bool
+
+    def embed(self, values: NDArray[np.floating], noise: Array, width: int) -> tuple[Array, Array]:
+        """Return vectors and nuggets; what the vectors' width cannot hold goes to the nuggets.
+
+        Two clouds differ in it by nearly the sum of what each has: there are many directions, of little variance each.
+        """
+        shifted = values - self.centre
+        components = shifted @ self.basis
+        full = components @ self.metric
+        if not self.nugget:
+            return full[..., :width], np.zeros(full.shape[:-1])
+        lost = ((shifted * self.scales) ** 2).sum(axis=-1) - (components**2).sum(axis=-1)
+        lost = np.maximum(lost, 0) + (full[..., width:] ** 2).sum(axis=-1)
+        return full[..., :width], lost + noise @ self.noise
+
+
+def regress(
+    blocks: Blocks,
+    sample: Array,
+    groups: NDArray[np.int64],
+    families: NDArray[np.int64],
+    *,
+    width: int,
+    nugget: bool,
+    rng: int,
+) -> Regression:
+    """Fit scales, principal components and metric.
+
+    Parameters
+    ----------
+    blocks
+        Solved clouds.
+    sample
+        What was measured of clouds that show the cohort's variance, one row each.
+    groups
+        Part that each value belongs to, never falling.
+    families
+        Kind of part that each value belongs to.
+    width
+        Most principal components.
+    nugget
+        Whether a cloud may add something by itself.
+    rng
+        Seed of the principal components where there are very many values.
+    """
+    scales = np.sqrt(part_scales(blocks, groups, families, nugget=nugget)[groups])
+    used = scales > 0
+    centre = sample.mean(axis=0)
+    basis = np.zeros((len(scales), 0))
+    if used.any():
+        axes = principal_axes((sample - centre)[:, used] * scales[used], width, rng)
+        basis = np.zeros((len(scales), len(axes)))
+        basis[used] = axes.T * scales[used, None]
+    k = basis.shape[1]
+    flat = Regression(centre, basis, scales, np.eye(k), np.zeros(blocks.noise.shape[2]), nugget)
+    if not used.any() or not np.any((sample - centre) @ basis):
+        return flat
+    components, lost = flat.embed(blocks.values, blocks.noise, k)
+    target = blocks.target - lost[:, :, None] - lost[:, None]
+    matrix, noise = fit_metric(blocks._replace(values=components, target=target), nugget=nugget)
+    values, vectors = np.linalg.eigh(matrix)
+    root = vectors * np.sqrt(np.maximum(values, 0))
+    # turned so that the first columns hold most of the variance
+    turn = principal_axes((sample - centre) @ basis @ root, k, rng).T
+    metric = np.zeros((k, k))
+    metric[:, : turn.shape[1]] = root @ turn
+    return flat._replace(metric=metric, noise=noise)
+
+
+def part_scales(blocks: Blocks, groups: NDArray[np.int64], families: NDArray[np.int64], *, nugget: bool) -> Array:
+    """Return by how much the squared distance of each part counts, by non-negative least squares.
+
+    With few pairs the scales stay close to one scale for each kind of part, which is fitted first.
+
+    Parameters
+    ----------
+    blocks
+        Solved clouds.
+    groups
+        Part that each value belongs to, never falling.
+    families
+        Kind of part that each value belongs to.
+    nugget
+        Whether a cloud may add something by itself.
+    """
+    pairs = blocks.pairs
+    starts = np.flatnonzero(np.diff(groups, prepend=-1))
+    columns = []
+    for values in blocks.values:
+        one, other = np.nonzero(pairs)
+        columns.append(np.add.reduceat((values[one] - values[other]) ** 2, starts, axis=1))
+    parts = np.concatenate(columns)
+    own = (blocks.noise[:, :, None] + blocks.noise[:, None])[:, pairs].reshape(len(parts), -1)
+    own = own if nugget else own[:, :0]
+    target = blocks.target[:, pairs].reshape(-1)
+    if not target.any():
+        return np.ones(len(starts))
+    family_of = families[starts]
+    member = (family_of[:, None] == np.unique(families)).astype(np.float64)  # [parts, families]
+    columns_ = np.concatenate([parts @ member, own], axis=1)
+    of_family = non_negative(columns_, target, np.zeros(columns_.shape[1]), 0.0)
+    prior = np.concatenate([member @ of_family[: member.shape[1]], of_family[member.shape[1] :]])
+    return non_negative(np.concatenate([parts, own], axis=1), target, prior, TOWARDS_FAMILY)[: parts.shape[1]]
