@@ -91,7 +91,7 @@ def _draw(
     figure = Figure(figsize=(6, 5), layout="constrained")
     axes = figure.add_subplot(xticks=[], yticks=[])
     flat = _flat(embedding)
-    dots = axes.scatter(*flat.T, c=labels, cmap="tab10", vmin=-0.5, vmax=9.5, s=6, linewidths=0)
+    dots = axes.scatter(flat[:, 0], flat[:, 1], c=labels, cmap="tab10", vmin=-0.5, vmax=9.5, s=6, linewidths=0)
     figure.colorbar(dots, ax=axes, ticks=range(10), label="digit")
     axes.set_title(f"{len(clouds):,} digits: UMAP of their embedding")
     figure.savefig(out / "map.png", dpi=150)

@@ -53,38 +53,34 @@ def newton(cost, a, b, f, g):
     curvature = scale[:, None] * (np.diag(marginal) - plan.T @ (plan / a[:, None])) * scale
     step = scale * (np.linalg.pinv(curvature, rcond=1e-13, hermitian=True) @ (scale * (b - marginal)))
     height = a @ f + b @ g
-    for shorter in 0.5 ** np.arange(12):
+    for shorter in 0.5 ** np.arange(20):
         new_g = g + shorter * step
         new_f = softmin(new_g - cost + log_b, 1)
         if a @ new_f + b @ new_g > height:
-            return new_f, new_g
-    return f, g
+            return new_f
+    return f
 
 
 def entropic(cost, a, b, epsilon, *, tol=1e-9, most=100):
-    """Entropic transport in the log domain: annealed Sinkhorn, then Newton steps, until primal and dual agree.
+    """Entropic transport in the log domain: Sinkhorn and Newton steps, annealed, until primal and dual agree.
 
     Returns the dual value, the primal value above it, and the plan, in the units of the cost. They agree to ``tol`` of
     epsilon or of the value, whichever is larger, or as well as ``most`` steps can make them.
     """
     cost = cost / epsilon
     log_a, log_b = np.log(a), np.log(b)
-
-    def transforms(f, t=1.0):
-        g = t * softmin((f[:, None] - cost) / t + log_a[:, None], 0)
-        return t * softmin((g - cost) / t + log_b, 1), g
-
     f = np.zeros(len(a))
-    for t in [*(t for t in 2.0 ** np.arange(60, 0, -1) if t < cost.max() / 5), *[1.0] * 10]:
-        for _ in range(10):
-            f, g = transforms(f, t)
-    for _ in range(most):
-        low, high, plan = bounds(cost, a, b, f, g)
-        if high - low <= tol * max(1.0, abs(low)):
-            break
-        f, g = newton(cost, a, b, f, g)
-        for _ in range(10):
-            f, g = transforms(f)
+    for t in [*(t for t in 2.0 ** np.arange(60, 0, -1) if t < cost.max() / 5), 1.0]:
+        for step in range(4 if t > 1 else most):
+            for _ in range(10):
+                g = t * softmin((f[:, None] - cost) / t + log_a[:, None], 0)
+                f = t * softmin((g - cost) / t + log_b, 1)
+            if t == 1:
+                low, high, plan = bounds(cost, a, b, f, g)
+                if high - low <= tol * max(1.0, abs(low)):
+                    break
+            if t > 1 or step >= 4:
+                f = t * newton(cost / t, a, b, f / t, g / t)
     return SimpleNamespace(low=low * epsilon, high=high * epsilon, plan=plan)
 
 

@@ -65,18 +65,19 @@ def test_at_the_default_tolerance(dim, metric, share, make, reference):
 def test_in_double_precision(dim, metric, share, make, reference):
     clouds = make(20, 24, 13, 5, dim=dim, rng=dim)
     epsilon = share * reference.mean_cost(clouds, metric)
-    found = wh.ot.pairwise(clouds, metric, epsilon=epsilon, relative_epsilon=None, tol=1e-6)
+    options = {"tol": 1e-6, "max_iterations": 20_000}
+    found = wh.ot.pairwise(clouds, metric, epsilon=epsilon, relative_epsilon=None, **options)
     assert relative_error(found, reference.table(metric, clouds, epsilon)) <= 1e-5
 
 
 @pytest.mark.parametrize(("tol", "bound"), [(1e-3, 1e-3), (1e-6, 1e-5)])
-@pytest.mark.parametrize("jitter", [0.1, 0.01])
-def test_clouds_that_hardly_differ(jitter, tol, bound, make, reference):
+@pytest.mark.parametrize("jitter", [0.3, 0.1, 0.01])
+def test_clouds_that_hardly_differ(jitter, tol, bound, reference):
     """Such as the niches of neighbours: their divergence is far below epsilon, and their plan hard to find."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(1)
     points = rng.normal(size=(20, 2))
     clouds = wh.PointClouds.from_list([points, points + jitter * rng.normal(size=(20, 2))])
-    found, info = wh.ot.pairwise(clouds, tol=tol, return_info=True)
+    found, info = wh.ot.pairwise(clouds, tol=tol, max_iterations=20_000, return_info=True)
     expected = reference.transport("S2", clouds, info.epsilon)
     # single precision sees costs, not divergences: it adds its own rounding
     rounding = 1e-6 * info.epsilon / 0.05 if tol == 1e-3 else 0

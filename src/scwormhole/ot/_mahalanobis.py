@@ -54,19 +54,20 @@ def fit_metric(blocks: Blocks, *, nugget: bool) -> tuple[Array, Array]:
     deviation = np.sqrt(blocks.values.reshape(-1, k).var(axis=0))
     unit = np.sqrt(np.maximum(deviation, NEGLIGIBLE * deviation.max()))
     vectors = blocks.values / unit
-    apart = apart(vectors @ vectors.transpose(0, 2, 1))[:, pairs]
-    size = np.sqrt(np.sqrt((apart**2).mean()))
+    near = apart(vectors @ vectors.transpose(0, 2, 1))[:, pairs]
+    size = np.sqrt(np.sqrt((near**2).mean()))
     vectors, unit = vectors / size, unit * size
     noise = blocks.noise if nugget else blocks.noise[:, :, :0]
     height = np.sqrt(((noise[:, :, None] + noise[:, None])[:, pairs] ** 2).mean(axis=(0, 1)))
-    noise = noise / np.where(height > 0, height, 1)
-    columns = (noise[:, :, None] + noise[:, None])[:, pairs].reshape(apart.size, -1)
+    height = np.where(height > 0, height, 1)
+    noise = noise / height
+    columns = (noise[:, :, None] + noise[:, None])[:, pairs].reshape(near.size, -1)
     plain = apart(blocks.values @ blocks.values.transpose(0, 2, 1))[:, pairs].reshape(-1, 1)
     target = blocks.target * ~np.eye(m, dtype=bool)
     start = non_negative(np.concatenate([plain, columns], axis=1), target[:, pairs].reshape(-1), None, 0.0)
     matrix, own = _descend(vectors, noise, target, start[0] * np.diag(unit**2), start[1:])
     coefficients = np.zeros(blocks.noise.shape[2])
-    coefficients[: len(own)] = own / np.where(height > 0, height, 1)
+    coefficients[: len(own)] = own / height
     return matrix / unit / unit[:, None], coefficients
 
 

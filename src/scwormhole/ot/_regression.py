@@ -10,29 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ._mahalanobis import Array, Blocks, fit_metric, non_negative
 from ._parts import principal_axes
 
-Array = NDArray[np.float64]
-
 TOWARDS_FAMILY = 1e-3  # pull of the scales towards one scale for all parts of a kind
-TOWARDS_SCALAR = 1e-2  # pull of the metric towards the identity
-MOST_ITERATIONS = 300
-TOLERANCE = 1e-5
-NEGLIGIBLE = 1e-9
-
-
-class Blocks(NamedTuple):
-    """Clouds of which all pairs in a block are solved."""
-
-    values: Array  # [blocks, m, p] what was measured
-    noise: Array  # [blocks, m, c] what a cloud may add by itself
-    target: Array  # [blocks, m, m]
-
-    @property
-    def others(self) -> NDArray[np.bool_]:
-        """Which entries of a block's table are of two different clouds, each pair once."""
-        m = self.target.shape[1]
-        return np.triu(np.ones((m, m), bool), 1)
 
 
 class Regression(NamedTuple):
@@ -89,7 +70,7 @@ def regress(
     rng
         Seed of the principal components where there are very many values.
     """
-    scales = np.sqrt(part_scales(blocks, groups, families, nugget=nugget)[groups])
+    scales = np.sqrt(part_scales(blocks, groups, families, nugget=nugget))
     used = scales > 0
     centre = sample.mean(axis=0)
     basis = np.zeros((len(scales), 0))
@@ -114,7 +95,7 @@ def regress(
 
 
 def part_scales(blocks: Blocks, groups: NDArray[np.int64], families: NDArray[np.int64], *, nugget: bool) -> Array:
-    """Return by how much the squared distance of each part counts, by non-negative least squares.
+    """Return by how much each value's square counts, one scale a part, by non-negative least squares.
 
     With few pairs the scales stay close to one scale for each kind of part, which is fitted first.
 
@@ -131,19 +112,18 @@ def part_scales(blocks: Blocks, groups: NDArray[np.int64], families: NDArray[np.
     """
     pairs = blocks.pairs
     starts = np.flatnonzero(np.diff(groups, prepend=-1))
-    columns = []
-    for values in blocks.values:
-        one, other = np.nonzero(pairs)
-        columns.append(np.add.reduceat((values[one] - values[other]) ** 2, starts, axis=1))
-    parts = np.concatenate(columns)
-    own = (blocks.noise[:, :, None] + blocks.noise[:, None])[:, pairs].reshape(len(parts), -1)
-    own = own if nugget else own[:, :0]
+    one, other = np.nonzero(pairs)
+    # a block at a time: there may be thousands of values
+    apart = [np.add.reduceat((values[one] - values[other]) ** 2, starts, axis=1) for values in blocks.values]
+    parts = np.concatenate(apart)
     target = blocks.target[:, pairs].reshape(-1)
     if not target.any():
-        return np.ones(len(starts))
-    family_of = families[starts]
-    member = (family_of[:, None] == np.unique(families)).astype(np.float64)  # [parts, families]
-    columns_ = np.concatenate([parts @ member, own], axis=1)
-    of_family = non_negative(columns_, target, np.zeros(columns_.shape[1]), 0.0)
-    prior = np.concatenate([member @ of_family[: member.shape[1]], of_family[member.shape[1] :]])
-    return non_negative(np.concatenate([parts, own], axis=1), target, prior, TOWARDS_FAMILY)[: parts.shape[1]]
+        return np.ones(len(groups))
+    own = (blocks.noise[:, :, None] + blocks.noise[:, None])[:, pairs].reshape(len(parts), -1)
+    own = own if nugget else own[:, :0]
+    kinds = families[starts]
+    member = (kinds[:, None] == np.unique(kinds)).astype(np.float64)  # [parts, families]
+    of_kind, of_own = np.split(non_negative(np.hstack([parts @ member, own]), target), [member.shape[1]])
+    prior = np.concatenate([member @ of_kind, of_own])
+    scales = non_negative(np.hstack([parts, own]), target, prior, TOWARDS_FAMILY)[: len(starts)]
+    return np.repeat(scales, np.diff(starts, append=len(groups)))

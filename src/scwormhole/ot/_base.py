@@ -1,0 +1,342 @@
+"""BaseFeatures, the embedding that needs no training: drives what measures clouds, what solves pairs and what regresses."""
+
+import logging
+import operator
+from dataclasses import asdict
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+from tqdm.auto import tqdm
+
+from ._base_fit import BaseReport, Embedded, FittedBase, fit_base, n_pairs_for
+from ._cohort import Cohort, as_cohort
+from ._invariant import InvariantParts
+from ._mahalanobis import Array
+from ._metrics import GroundCost, as_metric
+from ._options import RelativeEpsilon, SolverName
+from ._pairwise import pairwise
+from ._parts import EuclideanParts, stream
+from ._regression import Regression
+from ._scale import as_epsilon
+
+Kind = Literal["auto", "sliced", "tree", "invariant"]
+Nugget = Literal["auto"] | bool
+FORMAT = 1
+
+logger = logging.getLogger(__name__)
+
+
+class BaseFeatures:
+    """An embedding of clouds without a neural network: measured, regressed on solved pairs, in seconds.
+
+    ``((z_i - z_j)**2).sum()``, plus both nuggets where there are any, approximates the divergence of two clouds in the units of
+    the ground cost. What is measured of a cloud is its mean, its quantile functions along directions and its masses on a
+    tree of clusters (for Gromov-Wasserstein, quantiles of the distances within it). A few thousand solved pairs decide how it
+    counts: non-negative least squares for the scale of each part, a positive semidefinite matrix for their principal
+    components. In up to three dimensions and with a squared Euclidean cost, means and shapes are kept apart, as they are in
+    the divergence: the distance of a cloud from its translate is the square of the shift.
+
+    Parameters
+    ----------
+    kind
+        What is measured: ``"sliced"`` is mean and quantiles, ``"tree"`` these and the masses on a tree, ``"invariant"`` what no
+        rotation changes. ``"auto"`` is invariant for ``"GW"`` and ``"GS"`` and else a tree.
+    metric
+        See :func:`pairwise`.
+    epsilon
+        See :func:`pairwise`.
+    relative_epsilon
+        See :func:`pairwise`.
+    n_components
+        Length of a vector. A small cohort has fewer components than that, and zeros in the rest.
+    nugget
+        Whether each cloud may add something by itself, which is mostly sampling noise. ``"auto"`` decides for it if that is
+        more than 3 % of the mean divergence.
+    n_pairs
+        Pairs to solve, about; 8,000 by default, fewer where clouds have many hundred points.
+    solver
+        See :func:`pairwise`.
+    max_points
+        See :func:`pairwise`; for the solved pairs only.
+    progress
+        Whether to show a bar once work takes over two seconds.
+    rng
+        Seed of all sampling.
+
+    Attributes
+    ----------
+    kind_
+        What is measured.
+    epsilon_
+        Epsilon in units of the ground cost.
+    nugget_
+        Whether there is a nugget.
+    report_
+        How good the fit is, :class:`BaseReport`.
+
+    Examples
+    --------
+    >>> import numpy as np, scwormhole as wh
+    >>> from scwormhole.ot import BaseFeatures
+    >>> rng = np.random.default_rng(0)
+    >>> clouds = wh.PointClouds.from_list([rng.normal(size=(20, 2)) * rng.gamma(5.0) for _ in range(30)])
+    >>> base = BaseFeatures(n_components=16).fit(clouds)
+    >>> base.transform(clouds).shape
+    (30, 16)
+    """
+
+    def __init__(
+        self,
+        *,
+        kind: Kind = "auto",
+        metric: str | GroundCost = "S2",
+        epsilon: float = 0.05,
+        relative_epsilon: RelativeEpsilon = "mean",
+        n_components: int = 128,
+        nugget: Nugget = "auto",
+        n_pairs: int | None = None,
+        solver: SolverName = "auto",
+        max_points: int | None = None,
+        progress: bool = True,
+        rng: int = 0,
+    ) -> None:
+        self._params: dict[str, Any] = {
+            "kind": kind,
+            "metric": metric,
+            "epsilon": epsilon,
+            "relative_epsilon": relative_epsilon,
+            "n_components": n_components,
+            "nugget": nugget,  # no attribute, its name belongs to a method
+            "n_pairs": n_pairs,
+            "solver": solver,
+            "max_points": max_points,
+            "progress": progress,
+            "rng": rng,
+        }
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters, as scikit-learn asks for them.
+
+        Parameters
+        ----------
+        deep
+            Of no effect.
+        """
+        return dict(self._params)
+
+    def set_params(self, **params: Any) -> "BaseFeatures":
+        """Set parameters, of effect at the next fit.
+
+        Parameters
+        ----------
+        **params
+            Parameters by name.
+        """
+        unknown = sorted(params.keys() - self._params.keys())
+        if unknown:
+            raise ValueError(f"no parameter {', '.join(unknown)}; there are {', '.join(self._params)}.")
+        self._params |= params
+        return self
+
+    def __repr__(self) -> str:
+        standard = BaseFeatures().get_params()
+        changed = (f"{name}={value!r}" for name, value in self._params.items() if value != standard[name])
+        return f"BaseFeatures({', '.join(changed)})"
+
+    def fit(self, clouds: Cohort, y: None = None) -> "BaseFeatures":
+        """Solve some pairs of a cohort, and fit the embedding to them.
+
+        Parameters
+        ----------
+        clouds
+            The cohort, of at least two clouds.
+        y
+            Of no effect.
+        """
+        clouds = as_cohort(clouds, "clouds")
+        params = self._checked(clouds)
+        metric = as_metric(params["metric"])
+        epsilon = as_epsilon((clouds,), metric, params["epsilon"], params["relative_epsilon"], params["rng"])
+        # pairs are solved a block at a time, all with the cohort's epsilon
+        settings = {name: params[name] for name in ("metric", "solver", "max_points", "rng")}
+
+        def solve(positions: NDArray[np.int64]) -> Array:
+            table = pairwise(clouds[positions], epsilon=epsilon, relative_epsilon=None, progress=False, **settings)
+            return np.asarray(table, np.float64)
+
+        self.fitted_, self.report_ = fit_base(
+            clouds,
+            solve,
+            metric,
+            kind=params["kind"],
+            n_components=params["n_components"],
+            nugget=params["nugget"],
+            n_pairs=params["n_pairs"] or n_pairs_for(clouds, metric),
+            rng=params["rng"],
+        )
+        self.kind_, self.epsilon_, self.dim_ = params["kind"], epsilon, clouds.dim
+        logger.info("base features: %s, %s", self.kind_, self.report_)
+        return self
+
+    @property
+    def nugget_(self) -> bool:
+        """Whether there is a nugget."""
+        return self._fit().regression.nugget
+
+    def transform(self, clouds: Cohort) -> NDArray[np.float32]:
+        """Return one vector a cloud.
+
+        Parameters
+        ----------
+        clouds
+            A cohort of the dimension that was fitted.
+        """
+        return self.embed(clouds).z
+
+    def fit_transform(self, clouds: Cohort, y: None = None) -> NDArray[np.float32]:
+        """Fit, and return one vector a cloud.
+
+        Parameters
+        ----------
+        clouds
+            The cohort.
+        y
+            Of no effect.
+        """
+        return self.fit(clouds).transform(clouds)
+
+    def nugget(self, clouds: Cohort) -> NDArray[np.float32]:
+        """Return what each cloud adds by itself to its divergence from any other; zeros where there is no nugget.
+
+        Parameters
+        ----------
+        clouds
+            A cohort of the dimension that was fitted.
+        """
+        return self.embed(clouds).nugget
+
+    def embed(self, clouds: Cohort) -> Embedded:
+        """Return vectors and nuggets in one go.
+
+        Parameters
+        ----------
+        clouds
+            A cohort of the dimension that was fitted.
+        """
+        fitted, clouds = self._fit(), as_cohort(clouds, "clouds")
+        if clouds.dim != self.dim_:
+            raise ValueError(f"clouds have {clouds.dim} dimensions, and the base was fitted in {self.dim_}.")
+        z = np.empty((len(clouds), fitted.n_components), np.float32)
+        nugget = np.empty(len(clouds), np.float32)
+        bar = tqdm(total=len(clouds), desc="base features", delay=2, disable=not self._params["progress"])
+        with bar, threadpool_limits(1):
+            for batch in stream(clouds, fitted.parts.width):
+                some = fitted.embed(batch.points, batch.weights)
+                z[batch.index], nugget[batch.index] = (column[: len(batch.index)] for column in some)
+                bar.update(len(batch.index))
+        return Embedded(z, nugget)
+
+    def features(self, points: NDArray[Any], weights: NDArray[Any]) -> Embedded:
+        """Embed a padded batch, on arrays alone.
+
+        Parameters
+        ----------
+        points
+            Points, clouds by places by dimensions.
+        weights
+            Weights, clouds by places; zero on padding.
+        """
+        return self._fit().embed(points, weights)
+
+    def distances(self, first: Cohort, second: Cohort) -> NDArray[np.float32]:
+        """Return the approximate divergence between the clouds of two cohorts, one to one, nuggets included.
+
+        A cloud and itself are at twice its nugget here: as sampling noise is concerned they are two samples.
+
+        Parameters
+        ----------
+        first
+            A cohort.
+        second
+            Another of as many clouds.
+        """
+        if len(first) != len(second):
+            raise ValueError(f"first has {len(first):,} clouds and second {len(second):,}; distances are one to one.")
+        one, other = self.embed(first), self.embed(second)
+        return ((one.z - other.z) ** 2).sum(axis=1) + one.nugget + other.nugget
+
+    def to_arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Return what was fitted as plain arrays, and the rest as a dictionary that JSON can hold.
+
+        A ground cost of your own is kept by its name only, so what is read back embeds but cannot be fitted again.
+        """
+        fitted = self._fit()
+        regression = fitted.regression._asdict()
+        has_nugget = regression.pop("nugget")
+        arrays = {f"parts.{name}": array for name, array in fitted.parts.arrays().items()}
+        arrays |= {f"regression.{name}": array for name, array in regression.items()}
+        header = {
+            "format": FORMAT,
+            "params": {**self._params, "metric": as_metric(self._params["metric"]).name},
+            "kind": self.kind_,
+            "epsilon": self.epsilon_,
+            "dim": self.dim_,
+            "degree": fitted.degree,
+            "pinned": fitted.pinned,
+            "n_components": fitted.n_components,
+            "nugget": has_nugget,
+            "report": asdict(self.report_),
+        }
+        return arrays, header
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> "BaseFeatures":
+        """Undo :meth:`to_arrays`.
+
+        Parameters
+        ----------
+        arrays
+            The arrays.
+        header
+            The dictionary.
+        """
+        if header.get("format") != FORMAT:
+            raise ValueError(f"the header has format {header.get('format')!r}; this version reads format {FORMAT}.")
+        base = cls(**header["params"])
+        own = {name.removeprefix("parts."): array for name, array in arrays.items() if name.startswith("parts.")}
+        regression = {name: arrays[f"regression.{name}"] for name in Regression._fields if name != "nugget"}
+        parts = InvariantParts if header["kind"] == "invariant" else EuclideanParts
+        base.fitted_ = FittedBase(
+            parts.of_arrays(own),
+            Regression(**regression, nugget=header["nugget"]),
+            header["degree"],
+            header["pinned"],
+            header["n_components"],
+        )
+        base.kind_, base.epsilon_, base.dim_ = header["kind"], header["epsilon"], header["dim"]
+        base.report_ = BaseReport(**header["report"])
+        return base
+
+    def _checked(self, clouds: Cohort) -> dict[str, Any]:
+        """Return the parameters with the kind decided, or say which one is wrong."""
+        params = dict(self._params)
+        gromov = as_metric(params["metric"]).gromov
+        if params["kind"] not in get_args(Kind):
+            raise ValueError(f"kind is {params['kind']!r}; give one of {', '.join(map(repr, get_args(Kind)))}.")
+        if params["kind"] == "auto":
+            params["kind"] = "invariant" if gromov else "tree"
+        if params["nugget"] not in ("auto", True, False):
+            raise ValueError(f"nugget is {params['nugget']!r}; give 'auto', True or False.")
+        for name in ("n_components", "n_pairs"):
+            if params[name] is not None and operator.index(params[name]) < 1:
+                raise ValueError(f"{name} is {params[name]}; give at least 1.")
+        if len(clouds) < 2:
+            raise ValueError("clouds holds a single cloud; at least two are needed, for there must be a pair to solve.")
+        return params
+
+    def _fit(self) -> FittedBase:
+        if not hasattr(self, "fitted_"):
+            raise AttributeError("these base features are not fitted yet; call .fit(clouds) first.")
+        return self.fitted_
