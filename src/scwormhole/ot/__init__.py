@@ -1,5 +1,7 @@
 """Optimal transport between many clouds at once: the room's menu."""
 
+from ._base import BaseFeatures
+from ._base_fit import BaseReport, Embedded
 from ._calibrate import Calibration, calibrate
 from ._coupling import coupling
 from ._divergence import divergence
@@ -7,7 +9,10 @@ from ._info import TransportInfo, TransportWarning
 from ._pairwise import distances, pairwise
 
 __all__ = [
+    "BaseFeatures",
+    "BaseReport",
     "Calibration",
+    "Embedded",
     "TransportInfo",
     "TransportWarning",
     "calibrate",

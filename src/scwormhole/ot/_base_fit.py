@@ -4,7 +4,7 @@ The class in ``_base`` only remembers what is found here.
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -174,8 +174,8 @@ def fit_base(
     width = n_components - n_mean
 
     def fitted(some: Blocks, with_nugget: bool) -> Regression:
-        groups, families = parts.groups[n_mean:], parts.families[n_mean:]
-        return regress(some, values, groups, families, width=max(WIDTH, width), nugget=with_nugget, rng=rng)
+        columns = (parts.groups[n_mean:], parts.families[n_mean:], parts.trust[n_mean:])
+        return regress(some, values, *columns, width=max(WIDTH, width), nugget=with_nugget, rng=rng)
 
     with threadpool_limits(1):
         train, unseen = _split(blocks)

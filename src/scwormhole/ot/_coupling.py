@@ -1,11 +1,13 @@
 """The coupling of two clouds: which point goes where. Host code around the solvers."""
 
+import warnings
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ._cohort import Cohort
+from ._info import TransportWarning
 from ._metrics import GroundCost
 from ._options import Options, RelativeEpsilon, SolverName
 
@@ -80,7 +82,15 @@ def coupling(
     )
     found = options.drive((cast(Cohort, clouds),)).solver
     one, other = (found.prepare(points[None], weights[None]) for points, weights in clouds)
-    return _with_marginals(found.plan(one, other), clouds[0][1], clouds[1][1])
+    plan, converged = found.plan(one, other)
+    if not converged:
+        warnings.warn(
+            f"the coupling did not reach the tolerance within {max_iterations:,} iterations; its marginals are exact, but it "
+            "is not yet the best. Raise max_iterations or epsilon.",
+            TransportWarning,
+            stacklevel=2,
+        )
+    return _with_marginals(_folded(plan, *(len(points) for points, _ in clouds)), clouds[0][1], clouds[1][1])
 
 
 def _cloud(cloud: Any, name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -102,6 +112,14 @@ def _cloud(cloud: Any, name: str) -> tuple[NDArray[np.float64], NDArray[np.float
     if not np.isfinite(weights).all() or weights.min() < 0 or not weights.sum() > 0:
         raise ValueError(f"weights of {name} must be finite, not negative and not all zero.")
     return points, weights / weights.sum()
+
+
+def _folded(plan: NDArray[np.float64], n: int, m: int) -> NDArray[np.float64]:
+    """Return the plan without padding that a solver added, which lay at the first points."""
+    plan = plan.copy()
+    plan[0] += plan[n:].sum(0)
+    plan[:, 0] += plan[:, m:].sum(1)
+    return plan[:n, :m]
 
 
 def _with_marginals(plan: NDArray[np.float64], a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:

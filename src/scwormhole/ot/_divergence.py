@@ -65,6 +65,7 @@ def divergence(
         )
     a = jnp.full(x.shape[:2], 1.0 / x.shape[1], x.dtype) if a is None else a
     b = jnp.full(y.shape[:2], 1.0 / y.shape[1], y.dtype) if b is None else b
+    x, y = _filled(x, a), _filled(y, b)
     gap = jnp.zeros(len(x), x.dtype)
     if known.separates_means:
         mean_x, mean_y = (jnp.einsum("kn,knd->kd", w, p)[:, None] for w, p in ((a, x), (b, y)))
@@ -77,9 +78,15 @@ def divergence(
     return epsilon * _dual(cost, a, b, solution.f, solution.g) - own + gap
 
 
+def _filled(x: Array, a: Array) -> Array:
+    """Move padding, wherever it lies, to the first point of its cloud."""
+    first = jnp.take_along_axis(x, (a > 0).argmax(1)[:, None, None], 1)
+    return jnp.where((a > 0)[:, :, None], x, first)
+
+
 def _alone(metric: Metric, x: Array, a: Array, epsilon: float | Array, tol: float) -> Array:
     cost = paired_costs(metric.cost, x, x) / epsilon
-    solution = solve_self(*lax.stop_gradient((cost, a)), tol=0.1 * tol)
+    solution = solve_self(*lax.stop_gradient((cost, a)), tol=1e-3 * tol)
     return epsilon * _dual(cost, a, a, solution.f, solution.g)
 
 

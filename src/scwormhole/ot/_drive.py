@@ -25,6 +25,7 @@ class Drive:
     chunk: Callable[[int, int], int]  # pairs of two padded sizes that the solver likes to be given at once
     max_points: int | None
     max_memory: int
+    dim: int
     progress: bool
     rng: int
 
@@ -40,7 +41,7 @@ class Drive:
                 rows, columns, pick = _once(tile)
                 table.put((rows, columns), solved, pick)
                 table.put((columns, rows), solved, pick)
-                slow = ~solved.converged[pick]
+                slow = (~solved.converged & (solved.iterations < self._most_iterations))[pick]
                 late.append(np.stack([rows[slow], columns[slow]]))
                 bar.update(len(rows) - slow.sum())
             first, second = np.concatenate([np.empty((2, 0), np.int64), *late], 1)
@@ -62,7 +63,10 @@ class Drive:
         n = len(first)
         table = Solved.empty(n)
         everyone = np.arange(n)
-        alone, others_alone = (self._alone(c, padded_sizes(self._rungs(c), 1)) for c in (first, second))
+        alone, others_alone = (
+            self._alone(c, padded_sizes(self._rungs(c), 1)) if self.metric.debiased else Solved.empty(n)
+            for c in (first, second)
+        )
         with self._bar(n) as bar:
             for rows, _, solved in self._pairs(first, second, everyone, everyone, alone, others_alone):
                 table.put(rows, solved)
@@ -89,7 +93,7 @@ class Drive:
             tile, y = task
             return tile, solver.crossed(self._prepared(clouds, tile.rows, tile.row_size, alone), y)
 
-        return run(solve, tasks())
+        return run(solve, tasks(), self._threads(padded))
 
     def _pairs(
         self, clouds: Cohort, others: Cohort, first: Index, second: Index, alone: Solved, others_alone: Solved
@@ -105,8 +109,9 @@ class Drive:
             y = self._prepared(others, second[members], size, others_alone)
             return members, self.solver.paired(x, y)
 
-        for members, solved in run(solve, self._groups(padded)):
-            yield first[members], second[members], solved
+        for members, solved in run(solve, self._groups(padded), self._threads(padded)):
+            count = len(np.unique(members))  # what comes after is filler
+            yield first[members][:count], second[members][:count], solved.first(count)
 
     def _alone(self, clouds: Cohort, padded: Index) -> Solved:
         """Solve the transport of each cloud to itself, once."""
@@ -116,7 +121,7 @@ class Drive:
             size, members = group
             return members, self.solver.alone(self._prepared(clouds, members, size, None))
 
-        for members, solved in run(solve, self._groups(padded)):
+        for members, solved in run(solve, self._groups(padded), self._threads(padded)):
             table.put(members, solved)
         return table
 
@@ -156,15 +161,28 @@ class Drive:
     def _rungs(self, clouds: Cohort) -> Index:
         return clouds.rungs if self.max_points is None else np.minimum(clouds.rungs, self.max_points)
 
+    @property
+    def _most_iterations(self) -> int:
+        return cast(CrossingSolver, self.solver).max_iterations
+
+    def _bytes(self, n: int, m: int) -> int:
+        """Return the memory of a pair at work: its matrices, and the points on their way to them."""
+        return self.solver.bytes_per_pair(n, m) + 32 * (n + m) * self.dim
+
     def _affordable(self, n: int, m: int) -> int:
         """Return how many pairs fit both the solver's liking and the memory."""
-        at_once = self.max_memory // workers() // self.solver.bytes_per_pair(n, m)
-        if at_once < 1:
+        fit_in_all = self.max_memory // self._bytes(n, m)
+        if fit_in_all < 1:
             raise MemoryError(
-                f"a pair of clouds padded to {n:,} and {m:,} points takes {self.solver.bytes_per_pair(n, m):,} bytes "
-                f"on each of {workers()} threads; max_memory is {self.max_memory:,}. Raise it, or set max_points."
+                f"a pair of clouds padded to {n:,} and {m:,} points takes {self._bytes(n, m):,} bytes; "
+                f"max_memory is {self.max_memory:,}. Raise it, or set max_points."
             )
-        return min(self.chunk(n, m), at_once)
+        return max(1, min(self.chunk(n, m), fit_in_all // workers()))
+
+    def _threads(self, padded: Index) -> int:
+        """Return how many groups may be under way: all cores, or as many as large clouds leave memory for."""
+        largest = int(padded.max())
+        return max(1, min(workers(), self.max_memory // self._bytes(largest, largest)))
 
     def _bar(self, total: int) -> Any:
         return tqdm(total=total, desc=self.metric.name, unit="pair", disable=not self.progress, delay=2, leave=False)

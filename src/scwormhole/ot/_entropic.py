@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 
 from ._metrics import GroundCost, Metric, crossed_costs, paired_costs
 from ._sinkhorn import Solution, coupling_of, solve, solve_self
-from ._solver import Prepared, Solved, fill, squared_gaps
+from ._solver import Prepared, Solved, centred, fill, squared_gaps
 
 SINGLE_PRECISION_TOL = 1e-4  # below this a tolerance is met in double precision only
 WIDEST = 256  # pairs iterated on at once on a CPU: more would wait for their slowest
 CACHE = 1 << 20  # bytes of kernels iterated on at once on a CPU: about what its second-level cache holds
-DEVICE = 1 << 28  # the same on an accelerator, which wants wide batches
+DEVICE = 1 << 26  # the same on an accelerator, which wants wide batches
 
 
 @dataclass(frozen=True)
@@ -42,17 +42,16 @@ class Entropic:
 
     @property
     def double(self) -> bool:
-        """Whether the tolerance asks for double precision."""
-        return self.tol < SINGLE_PRECISION_TOL
+        """Whether the tolerance asks for double precision, or a cost that may not be centred does."""
+        return self.tol < SINGLE_PRECISION_TOL or self.metric.degree is None
 
     def prepare(self, points: NDArray[Any], weights: NDArray[Any]) -> Prepared:
         """Centre and scale points so that their costs are in units of epsilon."""
         dtype = np.float64 if self.double else np.float32
-        filled = fill(points, weights)
+        filled, weights = fill(points, weights)
         means = np.zeros((len(filled), filled.shape[2]))
         if self.metric.separates_means:
-            means = np.einsum("bn,bnd->bd", np.asarray(weights, np.float64), filled)
-            filled = filled - means[:, None]
+            filled, means = centred(filled, weights)
         elif self.centre is not None:
             filled = filled - self.centre
         if self.metric.degree is not None:
@@ -84,18 +83,19 @@ class Entropic:
         arguments = (x.points, x.weights, y.points, y.weights)
         return self._call(_paired, *arguments, known=known, shape=known.shape)
 
-    def plan(self, x: Prepared, y: Prepared) -> NDArray[np.float64]:
+    def plan(self, x: Prepared, y: Prepared) -> tuple[NDArray[np.float64], bool]:
         """Coupling of the first cloud of each side; its second marginal is met up to the tolerance."""
         with jax.enable_x64(True) if self.double else nullcontext():
             scale = 1.0 if self.metric.degree is not None else 1.0 / self.epsilon
             costs = scale * paired_costs(self.metric.cost, jnp.asarray(x.points[:1]), jnp.asarray(y.points[:1]))
             a, b = jnp.asarray(x.weights[:1]), jnp.asarray(y.weights[:1])
-            f, g, *_ = jax.jit(solve)(costs, a, b, tol=self.tol, max_iterations=self.max_iterations)
-            return np.asarray(coupling_of(costs, a, b, f, g)[0], np.float64)
+            solution = jax.jit(solve)(costs, a, b, tol=self.tol, max_iterations=self.max_iterations)
+            plan = coupling_of(costs, a, b, solution.f, solution.g)
+            return np.asarray(plan[0], np.float64), bool(solution.converged[0])
 
     def bytes_per_pair(self, n: int, m: int) -> int:
         """Cost, kernel, and what the compiler keeps beside them."""
-        return 4 * n * m * (8 if self.double else 4)
+        return 3 * n * m * (8 if self.double else 4)
 
     def _call(
         self,
@@ -191,7 +191,8 @@ def _paired(
 def _alone(
     x: Array, a: Array, _: Array, scale: Array, tol: Array, max_iterations: Array, *, cost: GroundCost
 ) -> Solution:
-    solution = solve_self(scale * paired_costs(cost, x, x), a, tol=0.1 * tol, max_iterations=max_iterations)
+    # subtracted from values that may be close to it, so solved far beyond the tolerance: it takes a few iterations more
+    solution = solve_self(scale * paired_costs(cost, x, x), a, tol=1e-3 * tol, max_iterations=max_iterations)
     return _without_potentials(solution, solution.value.shape)
 
 

@@ -30,8 +30,8 @@ class Exact:
 
     def prepare(self, points: NDArray[Any], weights: NDArray[Any]) -> Prepared:
         """Keep points as they are, in double precision."""
-        filled = fill(points, weights)
-        return Prepared(filled, np.asarray(weights, np.float64), np.zeros((len(filled), 1)), np.zeros(len(filled)))
+        filled, weights = fill(points, weights)
+        return Prepared(filled, weights, np.zeros((len(filled), 1)), np.zeros(len(filled)))
 
     def alone(self, x: Prepared) -> Solved:
         """Return zeros: a cloud is at no distance from itself."""
@@ -56,10 +56,11 @@ class Exact:
         """Cost, plan, and the arcs of the network."""
         return 64 * n * m
 
-    def plan(self, x: Prepared, y: Prepared) -> NDArray[np.float64]:
+    def plan(self, x: Prepared, y: Prepared) -> tuple[NDArray[np.float64], bool]:
         """Coupling of the first cloud of each side."""
         costs = ground_costs(self.metric.cost, x.points[0], y.points[0])
-        return np.asarray(_pot().emd(x.weights[0], y.weights[0], costs, numItermax=MOST_PIVOTS), np.float64)
+        plan, log = _pot().emd(x.weights[0], y.weights[0], costs, numItermax=MOST_PIVOTS, log=True)
+        return np.asarray(plan, np.float64), log["warning"] is None
 
 
 def ground_costs(cost: GroundCost, x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:

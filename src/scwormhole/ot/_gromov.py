@@ -7,7 +7,7 @@ Euclidean distances have rank d + 2, which makes the linearised cost cheap.
 """
 
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from ._entropic import SINGLE_PRECISION_TOL
 from ._metrics import Metric, paired_costs, squared_euclidean
 from ._sinkhorn import coupling_of, solve
-from ._solver import Prepared, Solved, fill
+from ._solver import Prepared, Solved, centred, fill
 
-INNER = 200  # Sinkhorn iterations a linearised problem may take
+INNER = 2000  # Sinkhorn iterations a linearised problem may take
 
 
 @dataclass(frozen=True)
@@ -41,16 +41,16 @@ class Gromov:
         """Centre the clouds, which changes nothing, and bring the cost, of fourth degree, to units of epsilon."""
         double = self.tol < SINGLE_PRECISION_TOL
         dtype = np.float64 if double else np.float32
-        filled = fill(points, weights)
-        filled -= np.einsum("bn,bnd->bd", np.asarray(weights, np.float64), filled)[:, None]
-        filled /= self.epsilon**0.25
+        filled, weights = fill(points, weights)
+        filled = centred(filled, weights)[0] / self.epsilon**0.25
         return Prepared(
             filled.astype(dtype), np.asarray(weights, dtype), np.zeros((len(filled), 1)), np.zeros(len(filled))
         )
 
     def alone(self, x: Prepared) -> Solved:
         """Transport of each cloud to itself."""
-        return self._solve(x, x, np.zeros(len(x.points)))
+        # subtracted from values that may be close to it, so solved beyond the tolerance
+        return replace(self, tol=0.01 * self.tol)._solve(x, x, np.zeros(len(x.points)))
 
     def paired(self, x: Prepared, y: Prepared) -> Solved:
         """Divergence of the clouds of ``x`` from those of ``y``, one to one."""
@@ -60,9 +60,10 @@ class Gromov:
         """Cost, coupling, kernel, and what the compiler keeps beside them."""
         return 6 * n * m * (8 if self.tol < SINGLE_PRECISION_TOL else 4)
 
-    def plan(self, x: Prepared, y: Prepared) -> NDArray[np.float64]:
+    def plan(self, x: Prepared, y: Prepared) -> tuple[NDArray[np.float64], bool]:
         """Coupling of the first cloud of each side; its second marginal is met up to the tolerance."""
-        return np.asarray(self._descend(x, y, np.zeros(1)).coupling[0], np.float64)
+        state = self._descend(x, y, np.zeros(1))
+        return np.asarray(state.coupling[0], np.float64), bool(state.converged[0])
 
     def _solve(self, x: Prepared, y: Prepared, minus: NDArray[np.float64]) -> Solved:
         state = self._descend(x, y, minus)
@@ -91,10 +92,10 @@ class Linearised(NamedTuple):
     coupling: Array  # [k, n, m]
     g: Array  # [k, m]
     value: Array  # [k] regularised cost of the last linearisation
-    error: Array  # [k] its last change
+    change: Array  # [k] its last change
+    error: Array  # [k] estimate of how far the descent still goes
     iterations: Array  # [k] Sinkhorn iterations in all
     converged: Array  # [k]
-    rounds: Array  # []
 
 
 @jax.jit
@@ -113,17 +114,18 @@ def _gromov(x: Array, a: Array, y: Array, b: Array, offset: Array, tol: Array, m
         value = solved.value + floor[:, 0, 0]
         coupling = coupling_of(cost - floor, a, b, solved.f, solved.g)
         change = jnp.abs(value - s.value)
-        enough = change <= 0.1 * tol * jnp.abs(value - offset) + 16 * jnp.finfo(value.dtype).eps * (1 + jnp.abs(value))
-        new = Linearised(coupling, solved.g, value, change, s.iterations + solved.iterations, enough, s.iterations)
-        old = s._replace(rounds=s.iterations)
-        kept = jax.tree.map(lambda o, w: jnp.where(s.converged.reshape(-1, *(1,) * (w.ndim - 1)), o, w), old, new)
-        return kept._replace(rounds=s.rounds + 1)
+        rate = jnp.clip(change / s.change, 0.1, 0.95)  # the descent is linear at last, and sums up so
+        error = change * rate / (1.0 - rate) + solved.error
+        rounding = 16 * jnp.finfo(value.dtype).eps * (1 + jnp.abs(value))
+        enough = solved.converged & (error <= tol * jnp.abs(value - offset) + rounding)
+        new = Linearised(coupling, solved.g, value, change, error, s.iterations + solved.iterations, enough)
+        return jax.tree.map(lambda o, w: jnp.where(s.converged.reshape(-1, *(1,) * (w.ndim - 1)), o, w), s, new)
 
     unknown = jnp.full((k,), jnp.inf, x.dtype)
     count = jnp.zeros((k,), jnp.int32)
-    start = Linearised(
-        a[:, :, None] * b[:, None, :], jnp.zeros_like(b), unknown, unknown, count, jnp.zeros((k,), bool), jnp.int32(0)
-    )
+    nowhere = jnp.zeros((k,), bool)
+    product = a[:, :, None] * b[:, None, :]
+    start = Linearised(product, jnp.zeros_like(b), unknown, unknown, unknown, count, nowhere)
     first = step(start)
     return lax.while_loop(
         lambda s: (~s.converged & (s.iterations < max_iterations)).any(), lambda s: step(s, s.g), first

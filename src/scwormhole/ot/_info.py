@@ -41,7 +41,7 @@ class TransportInfo:
     max_points: int | None
     converged: NDArray[np.bool_]
     iterations: NDArray[np.int32]
-    error: NDArray[np.float32]
+    error: NDArray[np.float64]
     sampled: NDArray[np.bool_]
 
     @property
@@ -63,9 +63,9 @@ def dress(
 ) -> tuple[NDArray[np.float64], TransportInfo]:
     """Return distances and their record; warn of what is less certain than asked for."""
     value = table.value
-    if metric.debiased and metric.degree in (1, 2):
+    if metric.debiased and metric.degree in (1, 2) and solver.name != "low_rank":
         # the divergence of these costs is not negative: what is below zero is rounding
-        value = np.where(value < 0, 0.0, value)
+        np.maximum(value, 0.0, out=value)
     info = TransportInfo(
         epsilon=solver.epsilon,
         method=solver.name,
@@ -75,20 +75,20 @@ def dress(
         error=table.error,
         sampled=sampled,
     )
-    broken = ~np.isfinite(value)
+    broken, late = ~np.isfinite(value), ~table.converged & np.isfinite(value)
     if broken.any():
         warnings.warn(
-            f"{broken.sum():,} of {value.size:,} distances are not finite, the first at {_place(broken)}: the costs "
-            "leave the range of the solver. Scale the points, or raise epsilon.",
+            f"{_counted(broken)} distances are not finite, the first at {_place(broken)}: the costs leave the range of the "
+            "solver. Scale the points, or raise epsilon.",
             TransportWarning,
             stacklevel=3,
         )
-    late = ~table.converged & ~broken
     if late.any():
-        worst = np.nanmax(np.where(late, table.error, 0) / np.maximum(np.abs(value), np.finfo(float).tiny))
+        known = late & (value != 0)
+        worst = (table.error[known] / np.abs(value[known])).max() if known.any() else np.inf
         warnings.warn(
-            f"{late.sum():,} of {value.size:,} distances did not reach the tolerance, the first at {_place(late)}; "
-            f"estimated relative error up to {worst:.1e}. Raise max_iterations or epsilon; return_info tells which.",
+            f"{_counted(late)} distances did not reach the tolerance, the first at {_place(late)}; estimated relative "
+            f"error up to {worst:.1e}. Raise max_iterations or epsilon; return_info tells which.",
             TransportWarning,
             stacklevel=3,
         )
@@ -97,3 +97,10 @@ def dress(
 
 def _place(mask: NDArray[np.bool_]) -> tuple[int, ...]:
     return tuple(int(i[0]) for i in np.nonzero(mask))
+
+
+def _counted(mask: NDArray[np.bool_]) -> str:
+    """Say how many distances are meant, of how many; a table holds each twice."""
+    if mask.ndim == 2:
+        mask = mask[np.triu_indices(len(mask), 0 if mask.diagonal().any() else 1)]
+    return f"{mask.sum():,} of {mask.size:,}"

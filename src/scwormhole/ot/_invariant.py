@@ -1,8 +1,8 @@
 """What is measured of a cloud that no rotation, reflection or shift changes, for Gromov-Wasserstein. NumPy only.
 
-Gromov-Wasserstein compares the squared distances within one cloud with those within another, so these are measured: their
-quantile functions over all pairs of points, over the partners of each point, and over the points' means; and the cloud's
-principal variances. Squared differences of the first and of the third are Memoli's lower bounds of the distance.
+Gromov-Wasserstein compares the squared distances within one cloud with those within another, so these are measured:
+quantile functions of each point's distances from the others, and of the points' mean distances, and the cloud's principal
+variances. For two clouds the squared difference of the mean distances' quantiles is Memoli's first lower bound.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,6 @@ from ._parts import Measured
 from ._slices import quantile_cells
 
 MOST_POINTS = 128  # a cloud of more is thinned out before its pairs are looked at
-N_PAIR_CELLS = 64
 N_ROOT_CELLS = 32
 N_LOCAL, N_LOCAL_CELLS = 8, 16  # quantiles over a point's partners, and cells of their quantiles over points
 MOST_VARIANCES = 16
@@ -40,14 +39,19 @@ class InvariantParts:
     @property
     def groups(self) -> NDArray[np.int64]:
         """Part that each value belongs to."""
-        counts = [N_PAIR_CELLS, N_ROOT_CELLS, *[N_LOCAL_CELLS] * N_LOCAL, min(self.dim, MOST_VARIANCES)]
+        counts = [N_ROOT_CELLS, *[N_LOCAL_CELLS] * N_LOCAL, min(self.dim, MOST_VARIANCES)]
         return np.repeat(np.arange(len(counts)), counts)
 
     @property
     def families(self) -> NDArray[np.int64]:
-        """Kind of part that each value belongs to: pairs, points, partners of points, variances."""
-        counts = [N_PAIR_CELLS, N_ROOT_CELLS, N_LOCAL_CELLS * N_LOCAL, min(self.dim, MOST_VARIANCES)]
-        return np.repeat(np.arange(4), counts)
+        """Kind of part that each value belongs to: points, partners of points, variances."""
+        counts = [N_ROOT_CELLS, N_LOCAL_CELLS * N_LOCAL, min(self.dim, MOST_VARIANCES)]
+        return np.repeat(np.arange(3), counts)
+
+    @property
+    def trust(self) -> NDArray[np.float64]:
+        """Share of its scale that each value keeps before principal components are taken: all of it."""
+        return np.ones(len(self.groups))
 
     def measure(self, points: NDArray[Any], weights: NDArray[Any]) -> Measured:
         """Measure a padded batch."""
@@ -62,14 +66,10 @@ class InvariantParts:
         squares = (few**2).sum(axis=2)
         within = np.maximum(squares[:, :, None] + squares[:, None] - 2 * few @ few.transpose(0, 2, 1), 0)
         within = within.astype(np.float32)  # [b, m, m]
-        n_clouds, n_places = mass.shape
-        both = (mass[:, :, None] * mass[:, None]).reshape(n_clouds, -1)
-        pairs = quantile_cells(within.reshape(n_clouds, 1, -1), both, N_PAIR_CELLS)
         local = quantile_cells(within, mass, N_LOCAL)  # [b, m, local]
         partners = quantile_cells(np.ascontiguousarray(local.transpose(0, 2, 1)), mass, N_LOCAL_CELLS)
-        parts = [pairs / np.sqrt(N_PAIR_CELLS), roots / np.sqrt(N_ROOT_CELLS), partners / np.sqrt(N_LOCAL_CELLS)]
-        flat = [part.reshape(n_clouds, -1) for part in parts]
-        return Measured(np.concatenate([*flat, variances], axis=1), spread, (share**2).sum(axis=1))
+        values = [roots[:, 0] / np.sqrt(N_ROOT_CELLS), partners.reshape(len(points), -1) / np.sqrt(N_LOCAL_CELLS)]
+        return Measured(np.concatenate([*values, variances], axis=1), spread, (share**2).sum(axis=1))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what has to be kept to measure again."""

@@ -19,7 +19,7 @@ from scipy.optimize import nnls
 Array = NDArray[np.float64]
 
 TOWARDS_SCALAR = 1e-2  # pull of the matrix towards a multiple of the identity
-MOST_ITERATIONS = 300
+MOST_ITERATIONS = 200
 TOLERANCE = 1e-5
 NEGLIGIBLE = 1e-9  # share of the largest below which a column says nothing
 

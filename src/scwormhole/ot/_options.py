@@ -1,8 +1,8 @@
 """The options that the public functions share: checked in one place, and turned into a drive. Host code only."""
 
-import operator
 import re
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Literal, get_args
 
 import numpy as np
@@ -44,12 +44,13 @@ class Options:
             raise ValueError(f"solver is {self.solver!r}; give one of {', '.join(map(repr, get_args(SolverName)))}.")
         if metric.gromov and self.solver in ("exact", "low_rank"):
             raise ValueError(f"solver {self.solver!r} is not there for metric {metric.name!r}; leave it at 'auto'.")
-        if not (np.isfinite(self.tol) and self.tol > 0):
+        if not (isinstance(self.tol, Real) and np.isfinite(self.tol) and self.tol > 0):
             raise ValueError(f"tol is {self.tol!r}; give a relative tolerance above 0, such as 1e-3.")
-        for name in ("max_iterations", "rank", "max_points"):
+        for name, least in (("max_iterations", 1), ("rank", 1), ("max_points", 1), ("rng", 0)):
             value = getattr(self, name)
-            if value is not None and operator.index(value) < 1:
-                raise ValueError(f"{name} is {value}; give at least 1.")
+            optional = name == "max_points" and value is None
+            if not optional and not (isinstance(value, Integral) and value >= least):
+                raise ValueError(f"{name} is {value!r}; give a whole number of at least {least}.")
         max_memory = as_bytes(self.max_memory)
         check_cost(cohorts, metric, self.rng)
         return Drive(
@@ -58,6 +59,7 @@ class Options:
             chunk=self._chunk,
             max_points=self.max_points,
             max_memory=max_memory,
+            dim=int(np.shape(cohorts[0][0][0])[1]),
             progress=self.progress,
             rng=self.rng,
         )
@@ -81,9 +83,9 @@ class Options:
 def as_bytes(memory: int | str) -> int:
     """Return a number of bytes from a number or from text such as ``"2 GiB"``."""
     if isinstance(memory, str):
-        found = re.fullmatch(r"\s*([0-9.]+)\s*([a-z]*)\s*", memory.lower())
-        if found and found[2].removesuffix("bytes") in UNITS:
-            return int(float(found[1]) * UNITS[found[2].removesuffix("bytes")])
-    elif memory > 0:
+        found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)\s*", memory.lower())
+        if found and found[2] in UNITS and float(found[1]) > 0:
+            return int(float(found[1]) * UNITS[found[2]])
+    elif isinstance(memory, Real) and memory > 0:
         return int(memory)
     raise ValueError(f"max_memory is {memory!r}; give bytes, or text such as '2 GiB' or '500 MB'.")

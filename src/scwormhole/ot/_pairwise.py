@@ -50,11 +50,11 @@ def pairwise(
     max_iterations
         Where a pair that does not converge is left, with a warning.
     max_points
-        Largest number of points a cloud is solved with; larger clouds are sampled by weight, once and seeded.
+        Largest number of points a cloud is solved with; larger clouds are sampled by weight, seeded by their position.
     rank
         Rank of the low-rank solver.
     max_memory
-        Memory for work in progress, in bytes or as ``"2 GiB"``; the table of distances comes on top.
+        Memory for work in progress, in bytes or as ``"2 GiB"``; the table of distances and its record come on top.
     progress
         Whether to show a bar once the work takes over two seconds.
     rng

@@ -21,7 +21,8 @@ MOST_MEAN_AXES = 256  # principal axes with means
 N_DIRECTIONS = 32
 N_CELLS = 16
 N_DEGREES = 8  # cells of a thermometer
-DEPTH, DEPTH_LOW = 4, 3  # 340 nodes, 84 in low dimension
+HINT = 0.1  # share of their scale that masses keep in low dimension, where quantiles say most and codes are rough
+DEPTH = 3  # 84 nodes; with a level more the regression has more to choose from than pairs can tell
 SAMPLE_POINTS = 20_000
 SAMPLE_NUMBERS = 1 << 26  # coordinates of those points, at most
 BATCH_NUMBERS = 1 << 21  # a batch that stays near the processor
@@ -72,6 +73,12 @@ class EuclideanParts:
         """Kind of part that each value belongs to: the mean, quantiles, each level of the tree."""
         counts = [self.n_mean, len(self.directions) * N_CELLS]
         return np.concatenate([np.repeat([0, 1], counts), np.repeat(self.tree.levels + 2, N_DEGREES)])
+
+    @property
+    def trust(self) -> NDArray[np.float64]:
+        """Share of its scale that each value keeps before principal components are taken."""
+        low = self.directions.shape[1] <= LOW_DIMENSION
+        return np.where(self.families >= 2, HINT if low else 1.0, 1.0)
 
     def measure(self, points: NDArray[Any], weights: NDArray[Any]) -> Measured:
         """Measure a padded batch."""
@@ -132,8 +139,7 @@ class EuclideanParts:
             axes = principal_axes(points - origin, min(dim, MOST_MEAN_AXES), rng)
             directions = np.eye(min(len(axes), MOST_AXES))
         inside = (points - (middles if centred else origin)) @ axes[: directions.shape[1]].T
-        depth = (DEPTH_LOW if dim <= LOW_DIMENSION else DEPTH) if tree else 0
-        grown = grow_tree(inside, depth=depth, rng=rng)
+        grown = grow_tree(inside, depth=DEPTH if tree else 0, rng=rng)
         parts = cls(origin, axes, directions, grown, np.ones(len(grown.parents)), centred)
         return cls(origin, axes, directions, grown, parts._tops(clouds, chosen), centred)
 

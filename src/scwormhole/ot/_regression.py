@@ -46,6 +46,7 @@ def regress(
     sample: Array,
     groups: NDArray[np.int64],
     families: NDArray[np.int64],
+    trust: Array,
     *,
     width: int,
     nugget: bool,
@@ -63,6 +64,8 @@ def regress(
         Part that each value belongs to, never falling.
     families
         Kind of part that each value belongs to.
+    trust
+        Share of its scale that each value keeps; the metric makes up for what is taken from the useful ones.
     width
         Most principal components.
     nugget
@@ -70,7 +73,7 @@ def regress(
     rng
         Seed of the principal components where there are very many values.
     """
-    scales = np.sqrt(part_scales(blocks, groups, families, nugget=nugget))
+    scales = np.sqrt(trust * part_scales(blocks, groups, families, nugget=nugget))
     used = scales > 0
     centre = sample.mean(axis=0)
     basis = np.zeros((len(scales), 0))

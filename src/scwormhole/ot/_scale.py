@@ -4,6 +4,7 @@ The mean ground cost between clouds sets epsilon; the box is the paper's scale.
 """
 
 from collections.abc import Iterator
+from numbers import Real
 from typing import Any
 
 import jax
@@ -47,7 +48,8 @@ def mean_cost(cohorts: Cohorts, metric: Metric, rng: int = 0) -> float:
         within = _squared_within(cohorts, rng)
         mean = ((within - np.random.default_rng(rng).permutation(within)) ** 2).mean()
     else:
-        mean = np.mean(jax.vmap(metric.cost)(*map(jnp.asarray, _drawn_pairs(cohorts, rng))))
+        with jax.enable_x64(True):
+            mean = np.mean(jax.vmap(metric.cost)(*map(jnp.asarray, _drawn_pairs(cohorts, rng))))
     if not np.isfinite(mean):
         raise ValueError(
             f"the mean ground cost of metric {metric.name!r} over sampled pairs of points is {mean}; "
@@ -62,8 +64,10 @@ def check_cost(cohorts: Cohorts, metric: Metric, rng: int = 0) -> None:
         return
     x, y = (side[:64] for side in _drawn_pairs(cohorts, rng))
     try:
-        there = np.asarray(paired_costs(metric.cost, jnp.asarray(x[None]), jnp.asarray(y[None])))[0]
-        back = np.asarray(paired_costs(metric.cost, jnp.asarray(y[None]), jnp.asarray(x[None])))[0]
+        hash(metric.cost)
+        with jax.enable_x64(True):
+            there = np.asarray(paired_costs(metric.cost, jnp.asarray(x[None]), jnp.asarray(y[None])))[0]
+            back = np.asarray(paired_costs(metric.cost, jnp.asarray(y[None]), jnp.asarray(x[None])))[0]
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"the ground cost {metric.name!r} could not be evaluated on two points of {x.shape[1]} coordinates: {error}"
@@ -84,7 +88,7 @@ def check_cost(cohorts: Cohorts, metric: Metric, rng: int = 0) -> None:
 
 def as_epsilon(cohorts: Cohorts, metric: Metric, epsilon: float, relative_epsilon: str | None, rng: int = 0) -> float:
     """Return epsilon in units of the ground cost."""
-    if not (isinstance(epsilon, int | float | np.number) and np.isfinite(epsilon) and epsilon > 0):
+    if isinstance(epsilon, bool) or not (isinstance(epsilon, Real) and np.isfinite(epsilon) and epsilon > 0):
         raise ValueError(f"epsilon is {epsilon!r}; give a number above 0, or solver='exact' for no regularisation.")
     if relative_epsilon not in ("mean", None):
         raise ValueError(
@@ -131,7 +135,7 @@ def _drawn_pairs(cohorts: Cohorts, rng: int) -> tuple[NDArray[Any], NDArray[Any]
     one = generator.integers(count, size=DRAWS)
     other = (one + generator.integers(1, max(count, 2), size=DRAWS)) % count
     of_one, of_other = generator.integers(each, size=(2, DRAWS))
-    return drawn[one, of_one].astype(np.float32), drawn[other, of_other].astype(np.float32)
+    return drawn[one, of_one], drawn[other, of_other]
 
 
 def _squared_within(cohorts: Cohorts, rng: int) -> NDArray[np.float64]:

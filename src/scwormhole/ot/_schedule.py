@@ -21,6 +21,7 @@ R = TypeVar("R")
 
 COMPILE = 1e8  # what compiling one pair of sizes costs, in elements of cost matrix worked through in the same time
 MOST_SIZES = 6  # padded sizes in use for one cohort
+MOST_CANDIDATES = 10  # rungs tried for them: the most common, as all subsets are gone through
 STRIP = 32  # clouds on the second side of a tile, at most: wider tiles would solve more pairs twice
 WORK = 1 << 20  # elements of cost matrix in a tile, about: enough that handing it over costs little
 
@@ -45,7 +46,8 @@ def padded_sizes(rungs: NDArray[np.int64], n_partners: float) -> NDArray[np.int6
         How many clouds each is compared with, on average.
     """
     present, counts = np.unique(rungs, return_counts=True)
-    lower, top = present[:-1], present[-1]
+    common = np.sort(np.argsort(-counts[:-1], kind="stable")[:MOST_CANDIDATES])
+    lower, top = present[:-1][common], present[-1]
     best, least = (top,), np.inf
     for kept in range(min(len(lower), MOST_SIZES - 1) + 1):
         for some in combinations(lower, kept):
@@ -94,12 +96,13 @@ def fit(positions: NDArray[np.int64], width: int, available: int) -> NDArray[np.
 
 def workers() -> int:
     """Return how many tiles are worked on at once."""
-    return (os.cpu_count() or 1) if jax.default_backend() == "cpu" else 2
+    if jax.default_backend() != "cpu":
+        return 2
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def run(work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
+def run(work: Callable[[T], R], tasks: Iterable[T], threads: int) -> Iterator[R]:
     """Yield the results of tasks in their order, with few of them under way at any time."""
-    threads = workers()
     with ThreadPoolExecutor(threads) as pool:
         waiting: deque[Future[R]] = deque()
         try:

@@ -33,6 +33,7 @@ LOOK = 4  # iterations between two looks at convergence
 LEVEL = 2  # looks spent on each temperature above the last
 COOLING = 4.0  # how many times lower each temperature is than the one before
 HOTTEST = 100.0  # largest cost, in units of the temperature, that needs no annealing
+FAR = 10.0  # log of a marginal over its weight above which over-relaxation waits
 DRIFT = 30.0  # how far potentials may move (natural logarithm) before the kernel is rebuilt around them
 FARTHEST = 37.0  # where they stop until it is: the product of two such factors is still a number in single precision
 EXPECTED = 0.1  # of the largest cost over epsilon: the stiffness that the first relaxation factor is the best for
@@ -47,8 +48,8 @@ class Solution(NamedTuple):
 
     f: Array  # [k, n] potentials of the first clouds: the exact soft c-transform of g
     g: Array  # [k, m]
-    value: Array  # [k] dual value, a lower bound
-    error: Array  # [k] estimate of what the value lacks, rounding included
+    value: Array  # [k] dual value, a lower bound where the last temperature was reached
+    error: Array  # [k] estimate of what the value lacks, rounding included; infinite where it was not
     iterations: Array  # [k]
     converged: Array  # [k]
 
@@ -75,11 +76,11 @@ class _State(NamedTuple):
     error: Array  # [k]
     iterations: Array  # [k]
     converged: Array  # [k]
-    looks: Array  # [] looks spent on the present kernel
+    spent: Array  # [k] looks spent on the present temperature since potentials last ran as far as they may
 
 
 class _Kernel(NamedTuple):
-    matrix: Array  # [k, n, m] exp((f0 + g0 - C) / temperature); the largest of every row is one
+    matrix: Array  # [k, n, m] b * exp((f0 + g0 - C) / temperature); the largest of every row is one
     f0: Array  # [k, n]
     g0: Array  # [k, m]
 
@@ -139,7 +140,7 @@ def solve(
         error=unknown,
         iterations=jnp.zeros((k,), jnp.int32),
         converged=jnp.zeros((k,), bool),
-        looks=jnp.zeros((), jnp.int32),
+        spent=jnp.zeros((k,), jnp.int32),
     )
     state = lax.while_loop(lambda s: _go_on(s, problem), lambda s: _on_one_kernel(s, problem), state)
     return Solution(state.exact, state.g, state.value, state.error, state.iterations, state.converged)
@@ -148,8 +149,9 @@ def solve(
 def solve_self(cost: Array, a: Array, *, tol: Array | float = 1e-3, max_iterations: Array | int = 1000) -> Solution:
     """Solve the transport of clouds to themselves, by averaging the potentials of both sides.
 
-    The kernel needs no care here: its diagonal is one, so no row loses its mass. The error at least halves with every
-    iteration for a positive kernel (Feydy et al. 2019), so neither annealing nor over-relaxation is of use.
+    The kernel needs little care here: with the least cost taken out its diagonal is one, so no row loses its mass. The
+    error at least halves with every iteration for a positive kernel (Feydy et al. 2019), so neither annealing nor
+    over-relaxation is of use.
 
     Parameters
     ----------
@@ -162,7 +164,8 @@ def solve_self(cost: Array, a: Array, *, tol: Array | float = 1e-3, max_iteratio
     max_iterations
         Where a problem that has not converged is left.
     """
-    kernel = jnp.exp(-cost)
+    floor = cost.min((1, 2))[:, None]
+    kernel = jnp.exp(floor[:, :, None] - cost)
     k, _ = a.shape
 
     def transform(f: Array) -> Array:
@@ -183,7 +186,8 @@ def solve_self(cost: Array, a: Array, *, tol: Array | float = 1e-3, max_iteratio
     state = Solution(
         jnp.zeros_like(a), jnp.zeros_like(a), -unknown, unknown, jnp.zeros((k,), jnp.int32), jnp.zeros((k,), bool)
     )
-    return lax.while_loop(lambda s: (~s.converged & (s.iterations < max_iterations)).any(), look, state)
+    last = lax.while_loop(lambda s: (~s.converged & (s.iterations < max_iterations)).any(), look, state)
+    return last._replace(f=last.f + 0.5 * floor, g=last.g + 0.5 * floor, value=last.value + floor[:, 0])
 
 
 def coupling_of(cost: Array, a: Array, b: Array, f: Array, g: Array) -> Array:
@@ -195,27 +199,27 @@ def coupling_of(cost: Array, a: Array, b: Array, f: Array, g: Array) -> Array:
 
 def _on_one_kernel(state: _State, problem: _Problem) -> _State:
     """Cool where it is time, build the kernel, and iterate until it has to be rebuilt or all is done."""
-    cooler = jnp.maximum(state.temperature / COOLING, 1.0)
-    temperature = jnp.where(state.looks > 0, cooler, state.temperature)
+    cools = state.spent >= LEVEL
+    temperature = jnp.where(cools, jnp.maximum(state.temperature / COOLING, 1.0), state.temperature)
     kernel = _build(problem, state.g, temperature)
-    exact = kernel.f0 - temperature[:, None] * jnp.log(_rows(kernel.matrix, problem.b))
-    first = (state.iterations == 0)[:, None]
-    state = state._replace(
-        temperature=temperature, f=jnp.where(first, exact, state.f), looks=jnp.zeros_like(state.looks)
+    exact = kernel.f0 - temperature[:, None] * jnp.log(kernel.matrix.sum(2))
+    # over-relaxed potentials go on where they are near the exact ones, and start anew where they are not
+    near = ((jnp.abs(state.f - exact).max(1) <= temperature) & (state.iterations > 0))[:, None]
+    start = state._replace(
+        f=jnp.where(near, state.f, exact), temperature=temperature, spent=jnp.where(cools, 0, state.spent)
     )
 
     def same_kernel(s: _State) -> Array:
-        still = _open(s, problem)
-        drift = jnp.maximum(jnp.abs(s.f - kernel.f0).max(1), jnp.abs(s.g - kernel.g0).max(1)) / s.temperature
-        rebuild = (s.temperature > 1) & (s.looks >= LEVEL) | (drift > DRIFT) & (s.looks > 0)
-        return _go_on(s, problem) & ~(still & rebuild).any()
+        drift = jnp.maximum(jnp.abs(s.f - start.f).max(1), jnp.abs(s.g - start.g).max(1)) / s.temperature
+        rebuild = (s.temperature > 1) & (s.spent >= LEVEL) | (drift > DRIFT)
+        return _go_on(s, problem) & ~(_open(s, problem) & rebuild).any()
 
-    return lax.while_loop(same_kernel, lambda s: _look(s, kernel, problem), state)
+    return lax.while_loop(same_kernel, lambda s: _look(s, kernel, problem), start)
 
 
 def _build(problem: _Problem, g: Array, temperature: Array) -> _Kernel:
     cooling = 1.0 / temperature
-    height = jnp.where(problem.b > 0, g * cooling[:, None], -jnp.inf)
+    height = g * cooling[:, None] + jnp.log(problem.b)  # minus infinity on padding
     exponent = height[:, None, :] - problem.cost * cooling[:, None, None]
     top = exponent.max(-1)
     return _Kernel(jnp.exp(exponent - top[:, :, None]), -temperature[:, None] * top, g)
@@ -225,15 +229,18 @@ def _look(state: _State, kernel: _Kernel, problem: _Problem) -> _State:
     """``LOOK`` iterations, and a look at how far they have brought each problem."""
     a, b = problem.a, problem.b
     t, relaxation = state.temperature[:, None], state.relaxation[:, None]
+    log_b = jnp.log(b)
     least = jnp.finfo(b.dtype).tiny * 1e6  # a column out of reach of the kernel is drawn in over several rebuilds
 
     def iterate(_: int, carry: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
         u, v = carry[:2]
-        excess = v + jnp.log(jnp.maximum(_columns(kernel.matrix, a * jnp.exp(u)), least))
+        excess = v + jnp.log(jnp.maximum(_columns(kernel.matrix, a * jnp.exp(u)), least)) - log_b
         excess = jnp.where(b > 0, excess, 0.0)  # log of the second marginal over b
-        v = jnp.clip(v - relaxation * excess, -FARTHEST, FARTHEST)
-        exact = -jnp.log(jnp.maximum(_rows(kernel.matrix, b * jnp.exp(v)), least))
-        u = jnp.clip(u + relaxation * (exact - u), -FARTHEST, FARTHEST)
+        # over-relaxation is for the neighbourhood of the optimum; far from it plain Sinkhorn is what converges
+        factor = jnp.where(jnp.abs(excess).max(1, keepdims=True) < FAR, relaxation, 1.0)
+        v = jnp.clip(v - factor * excess, -FARTHEST, FARTHEST)
+        exact = -jnp.log(jnp.maximum(_rows(kernel.matrix, jnp.exp(v)), least))
+        u = jnp.clip(u + factor * (exact - u), -FARTHEST, FARTHEST)
         return u, v, exact, excess
 
     u, v = (state.f - kernel.f0) / t, (state.g - kernel.g0) / t
@@ -243,8 +250,9 @@ def _look(state: _State, kernel: _Kernel, problem: _Problem) -> _State:
     value = (a * exact).sum(1) + (b * g).sum(1)
     residual = jnp.sqrt((b * excess**2).sum(1))
     rounding = _rounding(value)
-    error = 0.5 * residual**2 * (state.temperature + problem.stiffness) + rounding
     coldest = state.temperature <= 1
+    # above the last temperature the value is that of another problem, and nothing is known of this one's
+    error = jnp.where(coldest, 0.5 * residual**2 * (1.0 + problem.stiffness) + rounding, jnp.inf)
     enough = coldest & (error <= problem.tol * jnp.abs(value - problem.offset) + 2 * rounding)
     rate = (residual / state.residual) ** (1.0 / LOOK)
     new = _State(
@@ -258,11 +266,10 @@ def _look(state: _State, kernel: _Kernel, problem: _Problem) -> _State:
         error=error,
         iterations=state.iterations + LOOK,
         converged=enough,
-        looks=jnp.zeros_like(value),
+        spent=jnp.where(jnp.maximum(jnp.abs(u).max(1), jnp.abs(v).max(1)) < DRIFT, state.spent + 1, 0),
     )
     # a problem that has converged stays as it is, whatever its neighbours in the batch still need
-    kept = jax.tree.map(lambda n, o: _where(state.converged, o, n), new, state._replace(looks=new.looks))
-    return kept._replace(looks=state.looks + 1)
+    return jax.tree.map(lambda n, o: _where(state.converged, o, n), new, state)
 
 
 def _relax(relaxation: Array, rate: Array, grew: Array) -> Array:

@@ -26,7 +26,11 @@ class Solved(NamedTuple):
     @classmethod
     def empty(cls, *shape: int) -> "Solved":
         """Return room for problems, each at zero and certain until something is put there."""
-        return cls(np.zeros(shape), np.zeros(shape, np.float32), np.zeros(shape, np.int32), np.ones(shape, bool))
+        return cls(np.zeros(shape), np.zeros(shape), np.zeros(shape, np.int32), np.ones(shape, bool))
+
+    def first(self, count: int) -> "Solved":
+        """Return the first problems."""
+        return Solved(self.value[:count], self.error[:count], self.iterations[:count], self.converged[:count])
 
     def put(self, where: Any, solved: "Solved", pick: Any = ...) -> None:
         """Write solved problems to their places."""
@@ -35,7 +39,7 @@ class Solved(NamedTuple):
 
     def blame(self, error: NDArray[Any], converged: NDArray[np.bool_]) -> None:
         """Add what the halves of self-terms are uncertain by."""
-        np.add(self.error, 0.5 * error, out=self.error, casting="same_kind")
+        np.add(self.error, 0.5 * error, out=self.error)
         np.logical_and(self.converged, converged, out=self.converged)
 
 
@@ -62,8 +66,8 @@ class Solver(Protocol):
         """Divergence of the clouds of ``x`` from those of ``y``, one to one, ``[k]``."""
         ...
 
-    def plan(self, x: Prepared, y: Prepared) -> NDArray[np.float64]:
-        """Coupling of the first cloud of ``x`` with the first of ``y``, ``[n, m]``."""
+    def plan(self, x: Prepared, y: Prepared) -> tuple[NDArray[np.float64], bool]:
+        """Coupling of the first cloud of ``x`` with the first of ``y``, ``[n, m]``, and whether it converged."""
         ...
 
     def bytes_per_pair(self, n: int, m: int) -> int:
@@ -74,20 +78,32 @@ class Solver(Protocol):
 class CrossingSolver(Solver, Protocol):
     """A solver for which each with each is cheaper than pairs."""
 
+    @property
+    def max_iterations(self) -> int:
+        """Where a pair that does not converge is left."""
+        ...
+
     def crossed(self, x: Prepared, y: Prepared) -> Solved:
         """Divergence of each cloud of ``x`` from each of ``y``, ``[p, q]``; the slowest pairs may be left open."""
         ...
 
 
-def fill(points: NDArray[Any], weights: NDArray[Any]) -> NDArray[np.float64]:
-    """Return points in double precision, with padding moved to the first point of its cloud."""
-    points = np.asarray(points, np.float64)
-    return np.where((weights > 0)[..., None], points, _first(points, weights))
+def fill(points: NDArray[Any], weights: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return clouds in double precision, padding at the first point of its cloud, weights summing to one."""
+    points, weights = np.asarray(points, np.float64), np.asarray(weights, np.float64)
+    real = weights > 0
+    first = points[np.arange(len(points)), real.argmax(1)][:, None]
+    return np.where(real[..., None], points, first), weights / weights.sum(1, keepdims=True)
 
 
-def _first(points: NDArray[np.float64], weights: NDArray[Any]) -> NDArray[np.float64]:
-    at = (weights > 0).argmax(1)
-    return points[np.arange(len(points)), at][:, None]
+def centred(
+    points: NDArray[np.float64], weights: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return filled clouds with their means taken out, and the means; exact however far the clouds are from zero."""
+    first = points[:, :1]
+    near = points - first
+    means = np.einsum("bn,bnd->bd", weights, near)
+    return near - means[:, None], first[:, 0] + means
 
 
 def squared_gaps(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
