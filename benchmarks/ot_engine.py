@@ -32,7 +32,7 @@ COHORTS = {
 EPSILONS = {"paper": 0.1, "0.05 mean": None}  # the paper's, absolute in its box; and a share of the mean cost
 REFERENCE_PAIRS = {"mnist": 32, "merfish": 64, "modelnet": 4}
 TARGET = 1e-3
-BUDGET = 5.0  # seconds one repeat of a peer may take before it is timed on fewer pairs
+BUDGET = 4.0  # seconds one repeat of a peer may take before it is timed on fewer pairs
 REPEATS = 3
 
 Pairs = np.ndarray  # [k, 2]
@@ -50,7 +50,7 @@ def batches(clouds: Clouds, pairs: Pairs, most: int = 128) -> Iterator[tuple[np.
     ordered = np.where((rungs[pairs[:, 0]] >= rungs[pairs[:, 1]])[:, None], pairs, pairs[:, ::-1])
     for n, m in np.unique(key, axis=0):
         members = np.flatnonzero((key == (n, m)).all(1))
-        step = max(1, min(most, (1 << 24) // (n * m)))
+        step = max(1, min(most, (1 << 24) // (n * m), 1 << (len(members) - 1).bit_length()))
         for start in range(0, len(members), step):
             at = members[start : start + step]
             filled = np.concatenate([at, np.repeat(at[-1:], step - len(at))])
@@ -115,11 +115,12 @@ def ott(clouds: Clouds, epsilon: float, threshold: float, *, lse: bool, momentum
     return partial(debias, cost)
 
 
-def pot_batch(clouds: Clouds, epsilon: float, tol: float, *, method: str):
+def pot_batch(clouds: Clouds, epsilon: float, tol: float):
     import jax.numpy as jnp
     import ot
 
-    options = {"reg": epsilon, "tol": tol, "max_iter": 2000, "reg_type": "kl", "method": method}
+    options = {"reg": epsilon, "tol": tol, "max_iter": 2000, "reg_type": "kl"}
+    options["method"] = "sinkhorn"  # on kernels: three times faster than its log-domain default at these epsilons
 
     def cost(pairs: Pairs) -> np.ndarray:
         out = np.empty(len(pairs))
@@ -153,8 +154,7 @@ METHODS = {
     "OTT, log-sum-exp": (partial(ott, lse=True), (1e-2, 1e-3, 1e-4, 1e-5)),
     "OTT, log-sum-exp, momentum 1.5": (partial(ott, lse=True, momentum=1.5), (1e-2, 1e-3, 1e-4, 1e-5)),
     "OTT, kernel": (partial(ott, lse=False), (1e-2, 1e-3, 1e-4, 1e-5)),
-    "POT, ot.batch, log": (partial(pot_batch, method="log_sinkhorn"), (1e-2, 1e-3, 1e-4, 1e-5)),
-    "POT, ot.batch, kernel": (partial(pot_batch, method="sinkhorn"), (1e-2, 1e-3, 1e-4, 1e-5)),
+    "POT, ot.batch": (pot_batch, (1e-2, 1e-3, 1e-4, 1e-5)),
     "POT, loop": (pot_loop, (1e-2, 1e-3, 1e-4, 1e-5)),
 }
 
@@ -206,7 +206,7 @@ def worker(cohort: str, epsilon_name: str, method: str, folder: Path, reference_
         some, share = None, 1.0
     else:
         start = time.perf_counter()
-        solve(pairs)
+        solve(pairs)  # compiled by now
         per_pair = (time.perf_counter() - start) / (len(pairs) + len(np.unique(pairs)))
         count = int(min(len(everything), max(len(pairs), BUDGET / per_pair)))
         some = everything[np.random.default_rng(1).permutation(len(everything))[:count]]

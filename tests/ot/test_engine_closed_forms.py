@@ -71,7 +71,9 @@ def test_a_common_shift_changes_nothing(metric, tol):
     rng = np.random.default_rng(5)
     points = [rng.integers(0, 64, size=(n, 2)) / 4 for n in (20, 7, 3)]
     at = {base: wh.PointClouds.from_list([p + base for p in points]) for base in (0.0, 1e6)}
-    found = {base: wh.ot.pairwise(clouds, metric, epsilon=0.5, relative_epsilon=None, tol=tol) for base, clouds in at.items()}
+    found = {
+        base: wh.ot.pairwise(clouds, metric, epsilon=0.5, relative_epsilon=None, tol=tol) for base, clouds in at.items()
+    }
     np.testing.assert_allclose(found[1e6], found[0.0], rtol=1e-3 * tol, atol=1e-6 * found[0.0].max())
 
 

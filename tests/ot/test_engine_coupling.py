@@ -24,7 +24,7 @@ def pair(make):
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_marginals_are_exact(pair, options):
-    (x, a), (y, b) = pair
+    (_x, a), (_y, b) = pair
     plan = wh.ot.coupling(*pair, **options)
     assert type(plan) is np.ndarray
     assert (plan.dtype, plan.shape) == (np.float64, (20, 13))

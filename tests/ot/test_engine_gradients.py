@@ -87,7 +87,7 @@ def test_gradient_of_ott(double, metric):
         from ott.solvers import linear
         from ott.tools.sinkhorn_divergence import sinkdiv
 
-    x, y, a, b = arrays = two_batches()
+    _x, _y, _a, _b = arrays = two_batches()
     tight = {"threshold": 1e-11, "max_iterations": 20_000}
 
     @jax.jit

@@ -143,7 +143,9 @@ def test_a_ground_cost_of_the_user_gives_what_the_named_one_gives(make, referenc
     for metric, cost in (("S2", square), ("S1", city)):
         options = {"epsilon": 0.1 * reference.mean_cost(clouds, metric), "relative_epsilon": None, "tol": tol}
         named = wh.ot.pairwise(clouds, metric, **options)
-        np.testing.assert_allclose(wh.ot.pairwise(clouds, cost, **options), named, rtol=2 * tol, atol=1e-6 * named.max())
+        np.testing.assert_allclose(
+            wh.ot.pairwise(clouds, cost, **options), named, rtol=2 * tol, atol=1e-6 * named.max()
+        )
 
 
 def test_one_to_one_over_many_sizes(make, reference):

@@ -1,9 +1,9 @@
 """Clouds that nobody would think of: hypothesis draws them, and the reference brackets every distance.
 
-Bounds. A pair that counts as converged may be off by its tolerance, relative to the distance, and by the rounding of single
-precision, which sees ground costs and not divergences: 5e-6 of the mean cost. A pair that does not converge must say so,
-and its estimate must cover the truth up to a factor of three. The reference states what it is uncertain of, and that is
-allowed for.
+Bounds. A pair that counts as converged may be off by its tolerance, relative to the distance, and by the rounding of
+single precision, which sees ground costs and not divergences: 5e-6 of the mean cost. A pair that does not converge must
+say so, and its estimate must cover the truth up to a factor of three. The reference states what it is uncertain of, and
+that is allowed for.
 """
 
 import warnings
@@ -65,7 +65,7 @@ def check(clouds, metric, share, tol, reference):
     assert all(issubclass(warning.category, wh.ot.TransportWarning) for warning in told)
     assert bool(told) == (not info.converged.all())
     assert np.isfinite(found).all()
-    assert np.isfinite(info.error).all()
+    assert not np.isnan(info.error).any()
     assert np.array_equal(found, found.T)
     assert (found >= 0).all()
     mean = info.epsilon / share

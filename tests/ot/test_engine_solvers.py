@@ -54,7 +54,9 @@ def test_samples_one_to_one(large):
 @pytest.mark.parametrize("metric", ["S2", "S1"])
 def test_a_sample_is_near_the_whole(large, metric):
     whole = wh.ot.pairwise(large, metric, epsilon=1.0, relative_epsilon=None)
-    samples = [wh.ot.pairwise(large, metric, epsilon=1.0, relative_epsilon=None, max_points=24, rng=k) for k in range(4)]
+    samples = [
+        wh.ot.pairwise(large, metric, epsilon=1.0, relative_epsilon=None, max_points=24, rng=k) for k in range(4)
+    ]
     np.testing.assert_allclose(np.mean(samples, 0)[0, 1:], whole[0, 1:], rtol=0.5)
 
 
@@ -93,7 +95,9 @@ def test_low_rank_is_near_the_exact_cost_of_a_low_rank_problem():
 @pytest.mark.slow
 def test_low_rank_divergence_of_larger_clouds():
     rng = np.random.default_rng(2)
-    clouds = wh.PointClouds.from_list([groups(n, shift, rng) for n, shift in ((400, 0.0), (300, 1.0), (350, [3.0, 0.0]))])
+    clouds = wh.PointClouds.from_list(
+        [groups(n, shift, rng) for n, shift in ((400, 0.0), (300, 1.0), (350, [3.0, 0.0]))]
+    )
     exact = wh.ot.pairwise(clouds, solver="exact")
     for metric in ("S2", "W2"):
         found = wh.ot.pairwise(clouds, metric, solver="low_rank", rank=16)
@@ -119,14 +123,17 @@ def test_a_pair_that_does_not_fit_is_refused(metric, memory, make):
 
 
 @pytest.mark.parametrize(
-    "memory", ["", "much", "2 potatoes", "-1 GiB", "1.2.3 GiB", ".", 0, -5, "0 GiB", None, float("nan"), float("inf"), [1]]
+    "memory",
+    ["", "much", "2 potatoes", "-1 GiB", "1.2.3 GiB", ".", 0, -5, "0 GiB", None, float("nan"), float("inf"), [1]],
 )
 def test_memory_that_says_nothing(memory, make):
     with pytest.raises((ValueError, TypeError), match="max_memory"):
         wh.ot.pairwise(make(5, 5), max_memory=memory)
 
 
-@pytest.mark.parametrize("memory", [10**9, 1e9, "1 GB", "1GiB", " 0.5 gib ", "500 MB", "800000 kB", "1000000000", "900000000 bytes"])
+@pytest.mark.parametrize(
+    "memory", [10**9, 1e9, "1 GB", "1GiB", " 0.5 gib ", "500 MB", "800000 kB", "1000000000", "900000000 bytes"]
+)
 def test_memory_in_many_words(memory, make):
     assert wh.ot.pairwise(make(5, 5), max_memory=memory).shape == (2, 2)
 
@@ -160,6 +167,9 @@ def test_memory_is_respected(metric, per_core):
     allowed = least if per_core == "least" else 2 * 2**30
     options = json.dumps({"size": size, "metric": metric, "epsilon": 0.5, "progress": False, "max_memory": allowed})
     run = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(PEAK), options], capture_output=True, text=True, check=True
+        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(PEAK), options],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert int(run.stdout) <= 1.1 * allowed

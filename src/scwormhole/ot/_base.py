@@ -1,4 +1,4 @@
-"""BaseFeatures, the embedding that needs no training: drives what measures clouds, what solves pairs and what regresses."""
+"""BaseFeatures, the embedding that needs no training: drives what measures clouds, solves pairs and regresses."""
 
 import logging
 import operator
@@ -31,18 +31,18 @@ logger = logging.getLogger(__name__)
 class BaseFeatures:
     """An embedding of clouds without a neural network: measured, regressed on solved pairs, in seconds.
 
-    ``((z_i - z_j)**2).sum()``, plus both nuggets where there are any, approximates the divergence of two clouds in the units of
-    the ground cost. What is measured of a cloud is its mean, its quantile functions along directions and its masses on a
-    tree of clusters (for Gromov-Wasserstein, quantiles of the distances within it). A few thousand solved pairs decide how it
-    counts: non-negative least squares for the scale of each part, a positive semidefinite matrix for their principal
-    components. In up to three dimensions and with a squared Euclidean cost, means and shapes are kept apart, as they are in
-    the divergence: the distance of a cloud from its translate is the square of the shift.
+    ``((z_i - z_j)**2).sum()``, plus both nuggets where there are any, approximates the divergence of two clouds in the
+    units of the ground cost. What is measured of a cloud is its mean, its quantile functions along directions and its
+    masses on a tree of clusters (for Gromov-Wasserstein, quantiles of the distances within it). A few thousand solved
+    pairs decide how it counts: non-negative least squares for the scale of each part, a positive semidefinite matrix
+    for their principal components. In up to three dimensions and with a squared Euclidean cost, means and shapes are
+    kept apart, as they are in the divergence: the distance of a cloud from its translate is the square of the shift.
 
     Parameters
     ----------
     kind
-        What is measured: ``"sliced"`` is mean and quantiles, ``"tree"`` these and the masses on a tree, ``"invariant"`` what no
-        rotation changes. ``"auto"`` is invariant for ``"GW"`` and ``"GS"`` and else a tree.
+        What is measured: ``"sliced"`` is mean and quantiles, ``"tree"`` these and the masses on a tree, ``"invariant"``
+        what no rotation changes. ``"auto"`` is invariant for ``"GW"`` and ``"GS"`` and else a tree.
     metric
         See :func:`pairwise`.
     epsilon
@@ -52,8 +52,8 @@ class BaseFeatures:
     n_components
         Length of a vector. A small cohort has fewer components than that, and zeros in the rest.
     nugget
-        Whether each cloud may add something by itself, which is mostly sampling noise. ``"auto"`` decides for it if that is
-        more than 3 % of the mean divergence.
+        Whether each cloud may add something by itself, which is mostly sampling noise. ``"auto"`` decides for it if
+        that is more than 3 % of the mean divergence.
     n_pairs
         Pairs to solve, about; 8,000 by default, fewer where clouds have many hundred points.
     solver

@@ -221,7 +221,7 @@ def _measure(parts: EuclideanParts | InvariantParts, clouds: Cohort, chosen: NDA
 
 
 def _split(blocks: Blocks) -> tuple[Blocks, NDArray[np.bool_]]:
-    """Leave out every fourth cloud, whole blocks where there are enough; return the rest, and pairs with those left out."""
+    """Leave out every fourth cloud, or whole blocks of them; return the rest, and the pairs of those left out."""
     n_blocks, m, _ = blocks.target.shape
     unseen = np.zeros(blocks.target.shape, bool)
     if n_blocks >= HELD_OUT:

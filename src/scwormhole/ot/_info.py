@@ -78,8 +78,8 @@ def dress(
     broken, late = ~np.isfinite(value), ~table.converged & np.isfinite(value)
     if broken.any():
         warnings.warn(
-            f"{_counted(broken)} distances are not finite, the first at {_place(broken)}: the costs leave the range of the "
-            "solver. Scale the points, or raise epsilon.",
+            f"{_counted(broken)} distances are not finite, the first at {_place(broken)}: the costs leave the range of "
+            "the solver. Scale the points, or raise epsilon.",
             TransportWarning,
             stacklevel=3,
         )

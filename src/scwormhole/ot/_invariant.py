@@ -1,8 +1,9 @@
 """What is measured of a cloud that no rotation, reflection or shift changes, for Gromov-Wasserstein. NumPy only.
 
 Gromov-Wasserstein compares the squared distances within one cloud with those within another, so these are measured:
-quantile functions of each point's distances from the others, and of the points' mean distances, and the cloud's principal
-variances. For two clouds the squared difference of the mean distances' quantiles is Memoli's first lower bound.
+quantile functions of each point's distances from the others, and of the points' mean distances, and the cloud's
+principal variances. For two clouds the squared difference of the mean distances' quantiles is Memoli's first lower
+bound.
 """
 
 from dataclasses import dataclass

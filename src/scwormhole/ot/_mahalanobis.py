@@ -1,12 +1,12 @@
-"""The positive semidefinite matrix that brings distances closest to solved ones: pure NumPy and SciPy, nothing at random.
+"""The positive semidefinite matrix that brings distances closest to solved ones: NumPy and SciPy, nothing at random.
 
 It solves, over matrices ``M`` and coefficients ``c`` of what each cloud adds by itself::
 
     min_{M >= 0, c >= 0}  mean over pairs (|z_i - z_j|_M^2 + c . (n_i + n_j) - target_ij)^2 + ridge * |M - M_0|^2
 
-by accelerated projected gradients. That is where a trained linear layer would end, without steps, batches or seeds. Pairs come
-in blocks of clouds all solved with each other, so predictions and gradients are products of small matrices: the gradient is
-``Z' L Z``, with ``L`` the Laplacian of the residuals.
+by accelerated projected gradients. That is where a trained linear layer would end, without steps, batches or seeds.
+Pairs come in blocks of clouds all solved with each other, so predictions and gradients are products of small matrices:
+the gradient is ``Z' L Z``, with ``L`` the Laplacian of the residuals.
 """
 
 from collections.abc import Callable

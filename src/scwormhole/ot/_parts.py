@@ -1,4 +1,4 @@
-"""What is measured of a cloud before any regression: its mean, its quantiles along directions, its masses on a tree. NumPy only.
+"""What is measured of a cloud before any regression: its mean, its quantiles along directions, its masses on a tree.
 
 All of it lies in one flat vector of which each stretch is a part: a squared distance that the regression will scale.
 Absolute differences of masses are among them, as squared distances of thermometer codes.
@@ -176,7 +176,7 @@ def stream(clouds: Cohort, width: int, chosen: NDArray[np.int64] | None = None) 
 
 
 def principal_axes(points: NDArray[Any], n: int, rng: int) -> NDArray[np.float64]:
-    """Return up to ``n`` orthonormal directions of most variance of centred rows; at least one, and none without variance."""
+    """Return up to ``n`` orthonormal directions of most variance of centred rows; at least one."""
     n = min(n, *points.shape)
     if min(points.shape) <= EXACT_SVD:
         _, values, axes = np.linalg.svd(points, full_matrices=False)

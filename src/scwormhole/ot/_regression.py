@@ -1,8 +1,8 @@
 """From solved pairs of clouds to an embedding: convex regressions on arrays, NumPy and SciPy only.
 
-Non-negative least squares finds how much each part of what was measured counts, beside what each cloud adds by itself: the
-nugget, the sampling noise that no vector can hold. The scaled parts are brought to their principal components, and a
-positive semidefinite matrix (``_mahalanobis``) makes the most of these.
+Non-negative least squares finds how much each part of what was measured counts, beside what each cloud adds by itself:
+the nugget, the sampling noise that no vector can hold. The scaled parts are brought to their principal components, and
+a positive semidefinite matrix (``_mahalanobis``) makes the most of these.
 """
 
 from typing import NamedTuple

@@ -1,11 +1,11 @@
 """Clouds seen along directions, where transport is sorting: pure NumPy on padded arrays, no fitting and no randomness.
 
-On a line the W2 distance is the L2 distance between quantile functions. A quantile function is kept as its averages over
-equal cells of [0, 1], which are exact integrals of a step function: the mean is exact, a point may be split in two without
-any change, and weights act smoothly.
+On a line the W2 distance is the L2 distance between quantile functions. A quantile function is kept as its averages
+over equal cells of [0, 1], which are exact integrals of a step function: the mean is exact, a point may be split in two
+without any change, and weights act smoothly.
 
-NumPy sorts with vector instructions: 256 clouds of 128 points along 64 directions take 3 ms, and 270 ms in a compiled XLA
-sort on the same processor. So all of this stays on the host.
+NumPy sorts with vector instructions: 256 clouds of 128 points along 64 directions take 3 ms, and 270 ms in a compiled
+XLA sort on the same processor. So all of this stays on the host.
 """
 
 import operator
@@ -92,9 +92,9 @@ def quantile_cells(values: NDArray[Any], weights: NDArray[Any], n_cells: int) ->
 def sliced(points: NDArray[Any], weights: NDArray[Any], directions: NDArray[Any], *, n_cells: int) -> NDArray[Any]:
     """Return vectors whose squared Euclidean distance is the sliced W2 of two clouds, squared.
 
-    It is the mean over directions of the one-dimensional W2 squared, times the dimension: so a cloud and its translate are
-    at the square of the shift. Quantile functions are averaged over cells, so it is exact for clouds of ``n_cells`` equal
-    weights, and otherwise a little less: what varies within a cell is lost.
+    It is the mean over directions of the one-dimensional W2 squared, times the dimension: so a cloud and its translate
+    are at the square of the shift. Quantile functions are averaged over cells, so it is exact for clouds of ``n_cells``
+    equal weights, and otherwise a little less: what varies within a cell is lost.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def _equal_cells(values: NDArray[Any], filled: NDArray[np.bool_], n_cells: int) 
 
 
 def _weighted_cells(values: NDArray[Any], weights: NDArray[Any], n_cells: int) -> NDArray[np.float64]:
-    """Integrate each step function up to the edges of the cells; all of them lie end to end on one line, [r, r + 1] each."""
+    """Integrate each step function up to the edges of the cells; they lie end to end on one line, [r, r + 1] each."""
     n_clouds, n_directions, n_places = values.shape
     order = np.argsort(np.where((weights > 0)[:, None], values, np.inf), axis=2)
     mass = np.take_along_axis(np.broadcast_to(weights[:, None].astype(np.float64), values.shape), order, axis=2)

@@ -1,4 +1,4 @@
-"""A tree over the points of a cohort and the masses of clouds on its nodes: NumPy on padded arrays, and scikit-learn to grow it.
+"""A tree over the points of a cohort and the masses of clouds on its nodes: NumPy, and scikit-learn to grow it.
 
 A tree-Wasserstein distance is a weighted L1 distance between masses on nodes. L1 is a squared L2 of unary codes: a
 thermometer with one cell a degree, of which the mass fills the lower ones.
@@ -71,7 +71,8 @@ def grow_tree(points: NDArray[Any], *, branching: int = 4, depth: int = 4, least
 
     Returns
     -------
-    The tree. Where points coincide a node has fewer children; where all do it has none, and the tree may be a single node.
+    The tree. Where points coincide a node has fewer children; where all do it has none, and the tree may be a single
+    node.
     """
     if operator.index(branching) < 2:
         raise ValueError(f"branching is {branching}; at least 2 parts a node are needed.")
@@ -126,13 +127,14 @@ def node_masses(tree: Tree, points: NDArray[Any], weights: NDArray[Any]) -> NDAr
 
 
 def thermometer(values: NDArray[Any], tops: NDArray[Any], *, n_cells: int) -> NDArray[np.float64]:
-    """Return codes of numbers in [0, 1] whose squared Euclidean distance is about the absolute difference of the numbers.
+    """Return codes of numbers in [0, 1] whose squared distances are about the absolute differences of the numbers.
 
-    The cells of a code are ``n_cells - 1`` equal ones from 0 to ``top`` and one from there to 1. Cell ``k`` of width ``h_k``
-    holds ``sqrt(h_k)`` times the share of it that the number covers. Two numbers differ by ``sum h_k f_k``, where ``f_k`` in
-    [0, 1] is the share of cell ``k`` between them, and their codes by ``sum h_k f_k^2``; shares are broken in the two cells
-    at the ends alone. So the codes never exceed the difference, and fall short of it by a quarter of each of these two
-    cells' widths at most; steps in place of slopes would err by a whole cell to either side.
+    The cells of a code are ``n_cells - 1`` equal ones from 0 to ``top`` and one from there to 1. Cell ``k`` of width
+    ``h_k`` holds ``sqrt(h_k)`` times the share of it that the number covers. Two numbers differ by ``sum h_k f_k``,
+    where ``f_k`` in [0, 1] is the share of cell ``k`` between them, and their codes by ``sum h_k f_k^2``; shares are
+    broken in the two cells at the ends alone. So the codes never exceed the difference, and fall short of it by a
+    quarter of each of these two cells' widths at most; steps in place of slopes would err by a whole cell to either
+    side.
 
     Parameters
     ----------
