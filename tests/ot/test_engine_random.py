@@ -33,7 +33,7 @@ def clouds_of(draw, dims, sizes, largest):
 
 @st.composite
 def cloud(draw, count, dim):
-    """One cloud: spread out, on a line, on a grid, of few distinct points, of one, in two far groups, or with outliers."""
+    """One cloud: spread out, on a line or grid, of few distinct points or one, in two far groups, with outliers."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     kind = draw(st.sampled_from(["normal", "line", "grid", "repeats", "point", "groups", "outliers"]))
     x = rng.normal(size=(count, dim))

@@ -2,23 +2,22 @@
 
 import logging
 import operator
-from dataclasses import asdict
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import NotFittedError
 from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
 
-from ._base_fit import BaseReport, Embedded, FittedBase, fit_base, n_pairs_for
+from ._base_fit import Embedded, FittedBase
+from ._base_fitting import fit_base, n_pairs_for
 from ._cohort import Cohort, as_cohort
-from ._invariant import InvariantParts
 from ._mahalanobis import Array
 from ._metrics import GroundCost, as_metric
 from ._options import RelativeEpsilon, SolverName
 from ._pairwise import pairwise
-from ._parts import EuclideanParts, stream
-from ._regression import Regression
+from ._parts import stream
 from ._scale import as_epsilon
 
 Kind = Literal["auto", "sliced", "tree", "invariant"]
@@ -166,7 +165,7 @@ class BaseFeatures:
             table = pairwise(clouds[positions], epsilon=epsilon, relative_epsilon=None, progress=False, **settings)
             return np.asarray(table, np.float64)
 
-        self.fitted_, self.report_ = fit_base(
+        self.fitted_ = fit_base(
             clouds,
             solve,
             metric,
@@ -176,7 +175,7 @@ class BaseFeatures:
             n_pairs=params["n_pairs"] or n_pairs_for(clouds, metric),
             rng=params["rng"],
         )
-        self.kind_, self.epsilon_, self.dim_ = params["kind"], epsilon, clouds.dim
+        self.kind_, self.epsilon_, self.dim_, self.report_ = params["kind"], epsilon, clouds.dim, self.fitted_.report
         logger.info("base features: %s, %s", self.kind_, self.report_)
         return self
 
@@ -272,24 +271,10 @@ class BaseFeatures:
 
         A ground cost of your own is kept by its name only, so what is read back embeds but cannot be fitted again.
         """
-        fitted = self._fit()
-        regression = fitted.regression._asdict()
-        has_nugget = regression.pop("nugget")
-        arrays = {f"parts.{name}": array for name, array in fitted.parts.arrays().items()}
-        arrays |= {f"regression.{name}": array for name, array in regression.items()}
-        header = {
-            "format": FORMAT,
-            "params": {**self._params, "metric": as_metric(self._params["metric"]).name},
-            "kind": self.kind_,
-            "epsilon": self.epsilon_,
-            "dim": self.dim_,
-            "degree": fitted.degree,
-            "pinned": fitted.pinned,
-            "n_components": fitted.n_components,
-            "nugget": has_nugget,
-            "report": asdict(self.report_),
-        }
-        return arrays, header
+        arrays, fitted = self._fit().to_arrays()
+        params = {**self._params, "metric": as_metric(self._params["metric"]).name}
+        own = {"kind": self.kind_, "epsilon": self.epsilon_, "dim": self.dim_}
+        return arrays, {"format": FORMAT, "params": params, **own, "fitted": fitted}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> "BaseFeatures":
@@ -305,18 +290,9 @@ class BaseFeatures:
         if header.get("format") != FORMAT:
             raise ValueError(f"the header has format {header.get('format')!r}; this version reads format {FORMAT}.")
         base = cls(**header["params"])
-        own = {name.removeprefix("parts."): array for name, array in arrays.items() if name.startswith("parts.")}
-        regression = {name: arrays[f"regression.{name}"] for name in Regression._fields if name != "nugget"}
-        parts = InvariantParts if header["kind"] == "invariant" else EuclideanParts
-        base.fitted_ = FittedBase(
-            parts.of_arrays(own),
-            Regression(**regression, nugget=header["nugget"]),
-            header["degree"],
-            header["pinned"],
-            header["n_components"],
-        )
+        base.fitted_ = FittedBase.of_arrays(arrays, header["fitted"])
         base.kind_, base.epsilon_, base.dim_ = header["kind"], header["epsilon"], header["dim"]
-        base.report_ = BaseReport(**header["report"])
+        base.report_ = base.fitted_.report
         return base
 
     def _checked(self, clouds: Cohort) -> dict[str, Any]:
@@ -338,5 +314,5 @@ class BaseFeatures:
 
     def _fit(self) -> FittedBase:
         if not hasattr(self, "fitted_"):
-            raise AttributeError("these base features are not fitted yet; call .fit(clouds) first.")
+            raise NotFittedError("these base features are not fitted yet; call .fit(clouds) first.")
         return self.fitted_

@@ -1,38 +1,15 @@
-"""Fits the untrained embedding: which clouds are solved, what is held out, whether there is a nugget. Touches no files.
+"""What a fitted base is: the records it consists of, how it embeds a padded batch, and how it becomes plain arrays."""
 
-The class in ``_base`` only remembers what is found here.
-"""
-
-import logging
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
-from ._cohort import Cohort
 from ._invariant import InvariantParts
-from ._mahalanobis import Array, Blocks, apart
-from ._metrics import Metric
-from ._parts import EuclideanParts, Measured, stream
-from ._regression import Regression, regress
-from ._slices import LOW_DIMENSION
-
-MOST_CLOUDS = 4096  # clouds that axes, tree and principal components are learned from
-BLOCK, SMALL_BLOCK = 32, 16  # clouds of a block of solved pairs; the second where pairs are few
-N_PAIRS, FEW_PAIRS, FEWEST_PAIRS = 8_000, 4_000, 500
-SOLVED_NUMBERS = 2_000_000_000  # entries of all cost matrices together, where clouds are large
-GROMOV_WORK = 10  # how many times dearer a pair is for Gromov-Wasserstein
-WIDTH = 128  # principal components that the metric is fitted on, at least
-NUGGET_FROM = 0.03  # share of the mean divergence above which a nugget is worth it
-PINNED = 4  # the mean has columns of its own if it takes at most one in so many
-HELD_OUT = 4  # one cloud in so many
-
-logger = logging.getLogger(__name__)
-
-Solve = Callable[[NDArray[np.int64]], Array]
+from ._mahalanobis import Array
+from ._parts import EuclideanParts, Measured
+from ._regression import Regression
 
 
 class Embedded(NamedTuple):
@@ -84,177 +61,53 @@ class FittedBase:
 
     parts: EuclideanParts | InvariantParts
     regression: Regression
-    degree: int
+    degree: int  # with this power of the coordinates the divergence grows
     pinned: bool  # the first values, the mean, go into the vectors as they are
     n_components: int
+    report: BaseReport
 
     def embed(self, points: NDArray[Any], weights: NDArray[Any]) -> Embedded:
         """Embed a padded batch."""
         measured = self.parts.measure(points, weights)
         n_mean = self.parts.n_mean if self.pinned else 0
-        noise = own_columns(measured, self.degree)
+        noise = own_columns(measured, self.parts.size, self.degree)
         shape, nugget = self.regression.embed(measured.values[:, n_mean:], noise, self.n_components - n_mean)
         z = np.zeros((len(points), self.n_components), np.float32)
         z[:, :n_mean] = measured.values[:, :n_mean]
         z[:, n_mean : n_mean + shape.shape[1]] = shape
         return Embedded(z, nugget.astype(np.float32))
 
+    def to_arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Return plain arrays, and what JSON can hold."""
+        regression = self.regression._asdict()
+        header = {
+            "parts": type(self.parts).__name__,
+            "nugget": regression.pop("nugget"),
+            "degree": self.degree,
+            "pinned": self.pinned,
+            "n_components": self.n_components,
+            "report": asdict(self.report),
+        }
+        arrays = {f"parts.{name}": array for name, array in self.parts.arrays().items()}
+        return arrays | {f"regression.{name}": array for name, array in regression.items()}, header
 
-def own_columns(measured: Measured, degree: int) -> Array:
-    """Return what a cloud may add by itself: its spread, one over its size, and their product, in units of the cost."""
+    @classmethod
+    def of_arrays(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> "FittedBase":
+        """Undo :meth:`to_arrays`."""
+        kind = {parts.__name__: parts for parts in (EuclideanParts, InvariantParts)}[header["parts"]]
+        own = {name.removeprefix("parts."): array for name, array in arrays.items() if name.startswith("parts.")}
+        linear = {name: arrays[f"regression.{name}"] for name in Regression._fields if name != "nugget"}
+        return cls(
+            parts=kind.of_arrays(own),
+            regression=Regression(**linear, nugget=header["nugget"]),
+            degree=header["degree"],
+            pinned=header["pinned"],
+            n_components=header["n_components"],
+            report=BaseReport(**header["report"]),
+        )
+
+
+def own_columns(measured: Measured, size: NDArray[np.float64], degree: int) -> Array:
+    """Return what a cloud may add by itself: its spread, one over its number of points, their product; as costs all."""
     spread = measured.spread ** (degree / 2)
-    return np.stack([spread, measured.share, spread * measured.share], axis=1)
-
-
-def n_pairs_for(clouds: Cohort, metric: Metric) -> int:
-    """Return how many pairs are worth solving: fewer where clouds are large."""
-    work = float(clouds.sizes.mean() ** 2) * (GROMOV_WORK if metric.gromov else 1)
-    return int(np.clip(SOLVED_NUMBERS / work, FEWEST_PAIRS, N_PAIRS))
-
-
-def draw_blocks(n_clouds: int, n_pairs: int, rng: int) -> NDArray[np.int64]:
-    """Return clouds in disjoint blocks of one size, within which about so many pairs can be formed."""
-    least = BLOCK if n_pairs >= FEW_PAIRS else SMALL_BLOCK
-    size = min(max(least, 2 * n_pairs // n_clouds + 2), n_clouds)
-    count = max(1, min(n_clouds // size, round(n_pairs / (size * (size - 1) / 2))))
-    return np.random.default_rng(rng).permutation(n_clouds)[: count * size].reshape(count, size)
-
-
-def fit_base(
-    clouds: Cohort,
-    solve: Solve,
-    metric: Metric,
-    *,
-    kind: str,
-    n_components: int,
-    nugget: bool | str,
-    n_pairs: int,
-    rng: int,
-) -> tuple[FittedBase, BaseReport]:
-    """Measure, solve, regress.
-
-    Parameters
-    ----------
-    clouds
-        The cohort.
-    solve
-        Returns the divergences between the clouds at some positions.
-    metric
-        The divergence.
-    kind
-        What is measured.
-    n_components
-        Length of a vector.
-    nugget
-        Whether there is one; ``"auto"`` finds out.
-    n_pairs
-        Pairs to solve, about.
-    rng
-        Seed.
-    """
-    degree = metric.degree or 2
-    low = clouds.dim <= LOW_DIMENSION
-    pinned = kind != "invariant" and low and metric.separates_means and n_components >= PINNED * clouds.dim
-    members = draw_blocks(len(clouds), n_pairs, rng)
-    rest = np.setdiff1d(np.arange(len(clouds)), members)
-    rest = np.random.default_rng(rng).permutation(rest)[: max(0, MOST_CLOUDS - members.size)]
-    chosen = np.concatenate([members.ravel(), rest])
-    # One thread: the matrices are small, and threads that wait for one another cost more than they bring.
-    with threadpool_limits(1):
-        parts = _learn_parts(clouds, chosen, kind, centred=pinned, rng=rng)
-        measured = _measure(parts, clouds, chosen)
-    target = np.stack([solve(block) for block in members])
-    n_mean = parts.n_mean if pinned else 0
-    values, mean = measured.values[:, n_mean:], measured.values[: members.size, :n_mean].reshape(*members.shape, -1)
-    blocks = Blocks(
-        values[: members.size].reshape(*members.shape, -1),
-        own_columns(measured, degree)[: members.size].reshape(*members.shape, -1),
-        target - apart(mean @ mean.transpose(0, 2, 1)),
-    )
-    width = n_components - n_mean
-
-    def fitted(some: Blocks, with_nugget: bool) -> Regression:
-        columns = (parts.groups[n_mean:], parts.families[n_mean:], parts.trust[n_mean:])
-        return regress(some, values, *columns, width=max(WIDTH, width), nugget=with_nugget, rng=rng)
-
-    with threadpool_limits(1):
-        train, unseen = _split(blocks)
-        trial = fitted(train, nugget is not False)
-        share = _share(trial, blocks, target, width)
-        keep = share > NUGGET_FROM if nugget == "auto" else bool(nugget)
-        if trial.nugget != keep:
-            trial = fitted(train, keep)
-        final = fitted(blocks, keep)
-    held_out = _agreement(trial, blocks, target, width, unseen)
-    everywhere = np.broadcast_to(blocks.pairs, target.shape)
-    report = BaseReport(
-        n_clouds=members.size,
-        n_pairs=int(everywhere.sum()),
-        correlation=_agreement(final, blocks, target, width, everywhere)[0],
-        held_out_correlation=held_out[0],
-        held_out_error=held_out[1],
-        nugget_share=share,
-    )
-    return FittedBase(parts, final, degree, pinned, n_components), report
-
-
-def _learn_parts(
-    clouds: Cohort, chosen: NDArray[np.int64], kind: str, *, centred: bool, rng: int
-) -> EuclideanParts | InvariantParts:
-    if kind == "invariant":
-        return InvariantParts(clouds.dim)
-    return EuclideanParts.fit(clouds, chosen, centred=centred, tree=kind == "tree", rng=rng)
-
-
-def _measure(parts: EuclideanParts | InvariantParts, clouds: Cohort, chosen: NDArray[np.int64]) -> Measured:
-    """Measure some clouds, in their order."""
-    place = np.empty(len(clouds), np.int64)
-    place[chosen] = np.arange(len(chosen))
-    out: list[NDArray[Any]] = []
-    for batch in stream(clouds, parts.width, chosen):
-        found = parts.measure(batch.points, batch.weights)
-        if not out:
-            out = [np.empty((len(chosen), *column.shape[1:])) for column in found]
-        for column, new in zip(out, found, strict=True):
-            column[place[batch.index]] = new[: len(batch.index)]
-    return Measured(*out)
-
-
-def _split(blocks: Blocks) -> tuple[Blocks, NDArray[np.bool_]]:
-    """Leave out every fourth cloud, or whole blocks of them; return the rest, and the pairs of those left out."""
-    n_blocks, m, _ = blocks.target.shape
-    unseen = np.zeros(blocks.target.shape, bool)
-    if n_blocks >= HELD_OUT:
-        kept = n_blocks - n_blocks // HELD_OUT
-        unseen[kept:] = blocks.pairs
-        return Blocks(*(array[:kept] for array in blocks)), unseen
-    kept = m - m // HELD_OUT
-    unseen[:] = blocks.pairs
-    unseen[:, :kept, :kept] = False
-    if kept < 2:
-        return blocks, unseen
-    return Blocks(blocks.values[:, :kept], blocks.noise[:, :kept], blocks.target[:, :kept, :kept]), unseen
-
-
-def _predicted(regression: Regression, blocks: Blocks, target: Array, width: int) -> tuple[Array, Array]:
-    """Return predicted divergences and what of them is nugget, tables of each block."""
-    z, own = regression.embed(blocks.values, blocks.noise, width)
-    nugget = apart(np.zeros_like(target), own)
-    means = target - blocks.target
-    return means + apart(z @ z.transpose(0, 2, 1)) + nugget, nugget
-
-
-def _share(regression: Regression, blocks: Blocks, target: Array, width: int) -> float:
-    nugget = _predicted(regression, blocks, target, width)[1]
-    total = target[:, blocks.pairs].sum()
-    return float(nugget[:, blocks.pairs].sum() / total) if total > 0 else 0.0
-
-
-def _agreement(
-    regression: Regression, blocks: Blocks, target: Array, width: int, where: NDArray[np.bool_]
-) -> tuple[float | None, float | None]:
-    """Return the correlation and the relative error over some pairs; None where they cannot be told."""
-    found, true = _predicted(regression, blocks, target, width)[0][where], target[where]
-    if len(true) < 2 or not true.std() > 0 or not found.std() > 0:
-        return None, None
-    return float(np.corrcoef(found, true)[0, 1]), float(np.sqrt(((found - true) ** 2).mean()) / true.mean())
+    return np.stack([spread, measured.share * size ** (degree / 2), measured.share * spread], axis=1)

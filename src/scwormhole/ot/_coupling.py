@@ -85,7 +85,7 @@ def coupling(
     plan, converged = found.plan(one, other)
     if not converged:
         warnings.warn(
-            f"the coupling did not reach the tolerance within {max_iterations:,} iterations; its marginals are exact, but "
+            f"the coupling did not reach the tolerance in {max_iterations:,} iterations; its marginals are exact, but "
             "it is not yet the best. Raise max_iterations or epsilon.",
             TransportWarning,
             stacklevel=2,

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._parts import Measured
+from ._cohort import Cohort
+from ._parts import Measured, stream
 from ._slices import quantile_cells
 
 MOST_POINTS = 128  # a cloud of more is thinned out before its pairs are looked at
@@ -26,6 +27,7 @@ class InvariantParts:
     """Quantiles of squared distances within a cloud, and its principal variances."""
 
     dim: int
+    size: NDArray[np.float64]  # [] mean squared distance of points from their cloud's mean
 
     @property
     def n_mean(self) -> int:
@@ -74,12 +76,28 @@ class InvariantParts:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what has to be kept to measure again."""
-        return {"dim": np.array(self.dim)}
+        return {"dim": np.array(self.dim), "size": self.size}
 
     @classmethod
     def of_arrays(cls, arrays: dict[str, NDArray[Any]]) -> "InvariantParts":
         """Undo :meth:`arrays`."""
-        return cls(int(arrays["dim"]))
+        return cls(int(arrays["dim"]), arrays["size"])
+
+    @classmethod
+    def fit(cls, clouds: Cohort, chosen: NDArray[np.int64]) -> "InvariantParts":
+        """Learn how large clouds are.
+
+        Parameters
+        ----------
+        clouds
+            The cohort.
+        chosen
+            Clouds to learn from.
+        """
+        parts = cls(clouds.dim, np.ones(()))
+        batches = stream(clouds, parts.width, chosen)
+        total = sum(parts.measure(batch.points, batch.weights).spread[: len(batch.index)].sum() for batch in batches)
+        return cls(clouds.dim, np.array(total / len(chosen) or 1.0))
 
 
 def thinned(

@@ -19,7 +19,7 @@ from scipy.optimize import nnls
 Array = NDArray[np.float64]
 
 TOWARDS_SCALAR = 1e-2  # pull of the matrix towards a multiple of the identity
-MOST_ITERATIONS = 200
+MOST_ITERATIONS = 300
 TOLERANCE = 1e-5
 NEGLIGIBLE = 1e-9  # share of the largest below which a column says nothing
 
@@ -50,25 +50,25 @@ def fit_metric(blocks: Blocks, *, nugget: bool) -> tuple[Array, Array]:
     """
     _, m, k = blocks.values.shape
     pairs = blocks.pairs
-    # Halfway between what is measured and whitened: small components may grow, but not as easily as large ones.
-    deviation = np.sqrt(blocks.values.reshape(-1, k).var(axis=0))
+    coefficients = np.zeros(blocks.noise.shape[2])
+    # Halfway between measured and whitened: small components may grow, but not as easily as large ones.
+    deviation = blocks.values.reshape(-1, k).std(axis=0)
+    level = _rms(blocks.target[:, pairs])
+    if not deviation.any() or not level > 0:
+        return np.eye(k), coefficients
     unit = np.sqrt(np.maximum(deviation, NEGLIGIBLE * deviation.max()))
     vectors = blocks.values / unit
-    near = apart(vectors @ vectors.transpose(0, 2, 1))[:, pairs]
-    size = np.sqrt(np.sqrt((near**2).mean()))
+    size = np.sqrt(_rms(apart(vectors @ vectors.transpose(0, 2, 1))[:, pairs]))
     vectors, unit = vectors / size, unit * size
-    noise = blocks.noise if nugget else blocks.noise[:, :, :0]
-    height = np.sqrt(((noise[:, :, None] + noise[:, None])[:, pairs] ** 2).mean(axis=(0, 1)))
-    height = np.where(height > 0, height, 1)
-    noise = noise / height
-    columns = (noise[:, :, None] + noise[:, None])[:, pairs].reshape(near.size, -1)
-    plain = apart(blocks.values @ blocks.values.transpose(0, 2, 1))[:, pairs].reshape(-1, 1)
-    target = blocks.target * ~np.eye(m, dtype=bool)
-    start = non_negative(np.concatenate([plain, columns], axis=1), target[:, pairs].reshape(-1), None, 0.0)
-    matrix, own = _descend(vectors, noise, target, start[0] * np.diag(unit**2), start[1:])
-    coefficients = np.zeros(blocks.noise.shape[2])
-    coefficients[: len(own)] = own / height
-    return matrix / unit / unit[:, None], coefficients
+    own = sums(blocks.noise if nugget else blocks.noise[:, :, :0], pairs)
+    height = np.where(own.any(axis=0), np.sqrt((own**2).mean(axis=0)), 1.0)
+    noise = blocks.noise[:, :, : len(height)] / height
+    target = blocks.target * ~np.eye(m, dtype=bool) / level
+    plain = apart(blocks.values @ blocks.values.transpose(0, 2, 1))[:, pairs].reshape(-1, 1) / level
+    start = non_negative(np.hstack([plain, own / height]), target[:, pairs].reshape(-1))
+    matrix, found = _descend(vectors, noise, target, start[0] / level * np.diag(unit**2), start[1:])
+    coefficients[: len(found)] = level * found / height
+    return level * matrix / unit / unit[:, None], coefficients
 
 
 def _descend(vectors: Array, noise: Array, target: Array, first: Array, own: Array) -> tuple[Array, Array]:
@@ -138,8 +138,19 @@ def non_negative(columns: Array, target: Array, prior: Array | None = None, pull
     stacked = np.concatenate([scaled, strength * np.eye(used.sum())])
     # a square problem with the same solution, far smaller where there are thousands of pairs
     q, r = np.linalg.qr(stacked)
-    out[used] = nnls(r, q.T @ np.concatenate([target, strength * expected]))[0] / size[used]
+    rotated = q.T @ np.concatenate([target, strength * expected])
+    out[used] = nnls(r, rotated, maxiter=30 * len(r))[0] / size[used]
     return out
+
+
+def sums(noise: Array, pairs: NDArray[np.bool_]) -> Array:
+    """Return what both clouds of each pair add by themselves, pairs by columns."""
+    both = (noise[:, :, None] + noise[:, None])[:, pairs]
+    return np.asarray(both.reshape(len(both) * both.shape[1], noise.shape[2]))
+
+
+def _rms(values: Array) -> float:
+    return float(np.sqrt((values**2).mean()))
 
 
 def _nearest_psd(matrix: Array) -> Array:

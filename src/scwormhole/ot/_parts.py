@@ -1,11 +1,11 @@
-"""What is measured of a cloud before any regression: its mean, its quantiles along directions, its masses on a tree.
+"""What is measured of a cloud before any regression: mean, quantiles along directions, masses on a tree. NumPy only.
 
 All of it lies in one flat vector of which each stretch is a part: a squared distance that the regression will scale.
-Absolute differences of masses are among them, as squared distances of thermometer codes.
+Absolute differences are among them, as squared distances of thermometer codes.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,16 +13,17 @@ from numpy.typing import NDArray
 from sklearn.utils.extmath import randomized_svd
 
 from ._cohort import Batch, Cohort
-from ._slices import LOW_DIMENSION, sliced, spread_directions
+from ._slices import LOW_DIMENSION, quantile_cells, sliced, spread_directions
 from ._tree import Tree, grow_tree, node_masses, thermometer
 
 MOST_AXES = 64  # principal axes with quantiles and a place in the tree
-MOST_MEAN_AXES = 256  # principal axes with means
+MOST_MEAN_AXES = 256  # principal axes with means, and coordinates with absolute differences
 N_DIRECTIONS = 32
 N_CELLS = 16
 N_DEGREES = 8  # cells of a thermometer
-HINT = 0.1  # share of their scale that masses keep in low dimension, where quantiles say most and codes are rough
+N_ABSOLUTE = 4  # quantiles of a coordinate whose absolute differences count; the mean alone in high dimension
 DEPTH = 3  # 84 nodes; with a level more the regression has more to choose from than pairs can tell
+HINT = 0.1  # share of its scale that a mass keeps beside centred quantiles, which say most; codes are rough
 SAMPLE_POINTS = 20_000
 SAMPLE_NUMBERS = 1 << 26  # coordinates of those points, at most
 BATCH_NUMBERS = 1 << 21  # a batch that stays near the processor
@@ -37,15 +38,26 @@ class Measured(NamedTuple):
     share: NDArray[np.float64]  # [b] sum of squared weights: one over the effective number of points
 
 
+class _Seen(NamedTuple):
+    middle: NDArray[np.float64]  # [b, d]
+    spread: NDArray[np.float64]  # [b]
+    inside: NDArray[np.float32]  # [b, n, r] points on the first axes
+    masses: NDArray[np.float64]  # [b, nodes]
+    coordinates: NDArray[np.float32]  # [b, d * q] quantiles of coordinates
+
+
 @dataclass(frozen=True)
 class EuclideanParts:
-    """Mean, quantiles along directions, and masses on a tree."""
+    """Mean, quantiles along directions, masses on a tree and, for costs of first degree, absolute differences."""
 
     origin: NDArray[np.float64]  # [d]
     axes: NDArray[np.float64]  # [a, d] orthonormal; means are taken along all of them
     directions: NDArray[np.float64]  # [l, r] unit vectors in the space of the first r axes
     tree: Tree  # in the space of the first r axes
     tops: NDArray[np.float64]  # [nodes] where the thermometers' fine cells end
+    floor: NDArray[np.float64]  # [d * q] lowest quantiles of coordinates; of length 0 where these do not count
+    reach: NDArray[np.float64]  # [d * q] how far the highest ones are above
+    size: NDArray[np.float64]  # [] mean squared distance of all points from the origin
     centred: bool  # quantiles and tree see each cloud from its own mean
 
     @property
@@ -59,50 +71,57 @@ class EuclideanParts:
         return max(self.axes.shape[1], len(self.directions), len(self.tree.parents) + 1)
 
     @property
-    def groups(self) -> NDArray[np.int64]:
-        """Part that each value belongs to: the mean, each axis (or all even directions together), each node."""
-        n_axes, n_directions = self.directions.shape[::-1]
-        even = n_axes <= LOW_DIMENSION
-        along = np.zeros(n_directions, np.int64) if even else np.arange(n_directions)
-        nodes = self.tree.levels if even else np.arange(len(self.tree.parents))
-        ends = [np.zeros(self.n_mean, np.int64), np.repeat(along, N_CELLS) + 1]
-        return np.concatenate([*ends, np.repeat(nodes, N_DEGREES) + ends[-1][-1] + 1])
+    def families(self) -> NDArray[np.int64]:
+        """Kind of part that each value belongs to: mean, quantiles, each level of the tree, absolute differences."""
+        levels = np.repeat(self.tree.levels + 2, N_DEGREES)
+        counts = [self.n_mean, len(self.directions) * N_CELLS, len(levels), len(self.floor) * N_DEGREES]
+        families = np.repeat([0, 1, 2, levels.max() + 1], counts)
+        families[counts[0] + counts[1] :][: len(levels)] = levels
+        return families
 
     @property
-    def families(self) -> NDArray[np.int64]:
-        """Kind of part that each value belongs to: the mean, quantiles, each level of the tree."""
-        counts = [self.n_mean, len(self.directions) * N_CELLS]
-        return np.concatenate([np.repeat([0, 1], counts), np.repeat(self.tree.levels + 2, N_DEGREES)])
+    def groups(self) -> NDArray[np.int64]:
+        """Part that each value belongs to. Even directions count alike, and so do a level's nodes beside them."""
+        n_directions, n_axes = self.directions.shape
+        if n_axes <= LOW_DIMENSION:
+            along, nodes = np.zeros(n_directions, np.int64), self.tree.levels
+        else:
+            along, nodes = np.arange(n_directions), np.arange(len(self.tree.parents))
+        n_coordinates = len(self.floor) // (len(self.floor) // len(self.origin) or 1)
+        runs = [
+            np.zeros(self.n_mean, np.int64),
+            np.repeat(along, N_CELLS),
+            np.repeat(nodes, N_DEGREES),
+            np.repeat(np.arange(n_coordinates), len(self.floor) * N_DEGREES // (n_coordinates or 1)),
+        ]
+        firsts = np.cumsum([0, *(run.max(initial=-1) + 1 for run in runs)])
+        return np.concatenate([run + first for run, first in zip(runs, firsts[:-1], strict=True)])
 
     @property
     def trust(self) -> NDArray[np.float64]:
         """Share of its scale that each value keeps before principal components are taken."""
-        low = self.directions.shape[1] <= LOW_DIMENSION
-        return np.where(self.families >= 2, HINT if low else 1.0, 1.0)
+        return np.where((self.families >= 2) & self.centred, HINT, 1.0)
 
     def measure(self, points: NDArray[Any], weights: NDArray[Any]) -> Measured:
         """Measure a padded batch."""
-        seen = points - self.origin
         share = weights / weights.sum(axis=1, keepdims=True, dtype=np.float64)
-        middle = np.matmul(share[:, None], seen)  # [b, 1, d]
-        spread = np.einsum("bn,bnd,bnd->b", share, seen - middle, seen - middle)
-        n_axes = self.directions.shape[1]
-        inside = ((seen - middle if self.centred else seen) @ self.axes[:n_axes].T).astype(np.float32)
-        cells = sliced(inside, share, self.directions, n_cells=N_CELLS)
-        codes = thermometer(node_masses(self.tree, inside, share), self.tops, n_cells=N_DEGREES)
-        mean = middle[:, 0] @ self.axes.T
-        values = np.concatenate([mean, cells, codes.reshape(len(points), -1)], axis=1)
-        return Measured(values, spread, (share**2).sum(axis=1))
+        seen = self._look(points, share)
+        cells = sliced(seen.inside, share, self.directions, n_cells=N_CELLS)
+        codes = thermometer(seen.masses, self.tops, n_cells=N_DEGREES)
+        risen = np.clip((seen.coordinates - self.floor) / self.reach, 0, 1)
+        absolute = thermometer(risen, np.ones(len(self.floor)), n_cells=N_DEGREES)
+        absolute *= np.sqrt(self.reach * len(self.origin) / (len(self.floor) or 1))[:, None]
+        # in units of a length, all of them, whatever the user's unit is
+        codes, absolute = codes * np.sqrt(self.size), absolute * np.sqrt(np.sqrt(self.size))
+        flat = (part.reshape(len(points), -1) for part in (cells, codes, absolute))
+        values = np.concatenate([seen.middle @ self.axes.T, *flat], axis=1)
+        return Measured(values, seen.spread, (share**2).sum(axis=1))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what has to be kept to measure again."""
-        return {
-            "origin": self.origin,
-            "axes": self.axes,
-            "directions": self.directions,
+        return {name: getattr(self, name) for name in _PLAIN} | {
             "tree_centres": self.tree.centres,
             "tree_parents": self.tree.parents,
-            "tops": self.tops,
             "centred": np.array(self.centred),
         }
 
@@ -110,12 +129,13 @@ class EuclideanParts:
     def of_arrays(cls, arrays: dict[str, NDArray[Any]]) -> "EuclideanParts":
         """Undo :meth:`arrays`."""
         tree = Tree(arrays["tree_centres"], arrays["tree_parents"])
-        own = {name: arrays[name] for name in ("origin", "axes", "directions", "tops")}
-        return cls(tree=tree, centred=bool(arrays["centred"]), **own)
+        return cls(**{name: arrays[name] for name in _PLAIN}, tree=tree, centred=bool(arrays["centred"]))
 
     @classmethod
-    def fit(cls, clouds: Cohort, chosen: NDArray[np.int64], *, centred: bool, tree: bool, rng: int) -> "EuclideanParts":
-        """Learn axes and tree from points of some clouds.
+    def fit(
+        cls, clouds: Cohort, chosen: NDArray[np.int64], *, centred: bool, tree: bool, absolute: bool, rng: int
+    ) -> "EuclideanParts":
+        """Learn axes, tree and ranges from some clouds.
 
         Parameters
         ----------
@@ -126,7 +146,9 @@ class EuclideanParts:
         centred
             Whether quantiles and tree see each cloud from its own mean.
         tree
-            Whether to grow one; else it is a single node, which weighs nothing.
+            Whether to grow one; else it is a single node, of which every cloud has all.
+        absolute
+            Whether absolute differences of coordinates count.
         rng
             Seed.
         """
@@ -140,20 +162,41 @@ class EuclideanParts:
             directions = np.eye(min(len(axes), MOST_AXES))
         inside = (points - (middles if centred else origin)) @ axes[: directions.shape[1]].T
         grown = grow_tree(inside, depth=DEPTH if tree else 0, rng=rng)
-        parts = cls(origin, axes, directions, grown, np.ones(len(grown.parents)), centred)
-        return cls(origin, axes, directions, grown, parts._tops(clouds, chosen), centred)
+        n_absolute = 0 if not absolute or dim > MOST_MEAN_AXES else N_ABSOLUTE if dim <= LOW_DIMENSION else 1
+        zeros, ones = np.zeros(dim * n_absolute), np.ones(dim * n_absolute)
+        parts = cls(origin, axes, directions, grown, np.ones(len(grown.parents)), zeros, ones, np.ones(()), centred)
+        return parts._with_ranges(clouds, chosen)
 
-    def _tops(self, clouds: Cohort, chosen: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the largest mass that a cloud was seen to have on each node."""
-        tops = np.zeros(len(self.tree.parents))
-        n_axes = self.directions.shape[1]
+    def _look(self, points: NDArray[Any], share: NDArray[np.float64]) -> _Seen:
+        seen = points - self.origin
+        middle = np.matmul(share[:, None], seen)  # [b, 1, d]
+        apart = seen - middle
+        spread = (share * (apart**2).sum(axis=2)).sum(axis=1)
+        inside = ((apart if self.centred else seen) @ self.axes[: self.directions.shape[1]].T).astype(np.float32)
+        n_absolute = len(self.floor) // len(self.origin)
+        coordinates = np.empty((len(points), 0), np.float32)
+        if n_absolute:
+            along = np.ascontiguousarray(seen.transpose(0, 2, 1), np.float32)
+            coordinates = quantile_cells(along, share, n_absolute).reshape(len(points), -1)
+        return _Seen(middle[:, 0], spread, inside, node_masses(self.tree, inside, share), coordinates)
+
+    def _with_ranges(self, clouds: Cohort, chosen: NDArray[np.int64]) -> "EuclideanParts":
+        """Return the same with thermometers as high as the masses and coordinates that clouds were seen to have."""
+        tops = np.full(len(self.tops), 1e-3)
+        low, high = np.full(len(self.floor), np.inf), np.full(len(self.floor), -np.inf)
+        squares = 0.0
         for batch in stream(clouds, self.width, chosen):
-            seen = batch.points - self.origin
-            if self.centred:
-                seen -= np.einsum("bn,bnd->bd", batch.weights / batch.weights.sum(1, keepdims=True), seen)[:, None]
-            masses = node_masses(self.tree, (seen @ self.axes[:n_axes].T).astype(np.float32), batch.weights)
-            tops = np.maximum(tops, masses.max(axis=0))
-        return np.clip(tops, 1e-3, 1)
+            seen = self._look(batch.points, batch.weights / batch.weights.sum(axis=1, keepdims=True, dtype=np.float64))
+            tops = np.maximum(tops, seen.masses.max(axis=0))
+            low = np.minimum(low, seen.coordinates.min(axis=0, initial=np.inf))
+            high = np.maximum(high, seen.coordinates.max(axis=0, initial=-np.inf))
+            squares += (seen.spread + (seen.middle**2).sum(axis=1))[: len(batch.index)].sum()
+        size = np.array(squares / len(chosen) or 1.0)
+        reach = np.where(high > low, high - low, np.sqrt(size))
+        return replace(self, tops=np.minimum(tops, 1), floor=low, reach=reach, size=size)
+
+
+_PLAIN = ("origin", "axes", "directions", "tops", "floor", "reach", "size")
 
 
 def stream(clouds: Cohort, width: int, chosen: NDArray[np.int64] | None = None) -> Iterator[Batch]:
@@ -176,7 +219,7 @@ def stream(clouds: Cohort, width: int, chosen: NDArray[np.int64] | None = None) 
 
 
 def principal_axes(points: NDArray[Any], n: int, rng: int) -> NDArray[np.float64]:
-    """Return up to ``n`` orthonormal directions of most variance of centred rows; at least one."""
+    """Return up to ``n`` orthonormal directions of most variance of centred rows; those without any are left out."""
     n = min(n, *points.shape)
     if min(points.shape) <= EXACT_SVD:
         _, values, axes = np.linalg.svd(points, full_matrices=False)
@@ -184,8 +227,8 @@ def principal_axes(points: NDArray[Any], n: int, rng: int) -> NDArray[np.float64
         _, values, axes = randomized_svd(points, n, n_iter=4, random_state=rng)
     n = max(1, min(n, int((values > 1e-6 * values[0]).sum())))
     axes = np.asarray(axes[:n], np.float64)
-    top = np.abs(axes).argmax(axis=1)
-    return axes * np.sign(axes[np.arange(n), top])[:, None]
+    largest = axes[np.arange(n), np.abs(axes).argmax(axis=1)]
+    return axes * np.where(largest < 0, -1.0, 1.0)[:, None]  # a decomposition leaves the sign open
 
 
 def _pooled(clouds: Cohort, chosen: NDArray[np.int64], rng: int) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -195,11 +238,9 @@ def _pooled(clouds: Cohort, chosen: NDArray[np.int64], rng: int) -> tuple[NDArra
     each = max(1, most // len(chosen))
     points, middles = [], []
     for batch in stream(clouds, clouds.dim, chosen[:most]):
-        for row in range(len(batch.index)):
-            weights = batch.weights[row].astype(np.float64)
-            weights /= weights.sum()
-            here = batch.points[row]
-            drawn = generator.choice(len(here), min(each, int((weights > 0).sum())), p=weights)
+        for here, weights in zip(batch.points[: len(batch.index)], batch.weights, strict=False):
+            share = weights / weights.sum(dtype=np.float64)
+            drawn = generator.choice(len(here), min(each, int((weights > 0).sum())), p=share)
             points.append(here[drawn])
-            middles.append(np.broadcast_to(weights @ here, points[-1].shape))
+            middles.append(np.broadcast_to(share @ here, points[-1].shape))
     return np.concatenate(points), np.concatenate(middles)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ._mahalanobis import Array, Blocks, fit_metric, non_negative
+from ._mahalanobis import Array, Blocks, fit_metric, non_negative, sums
 from ._parts import principal_axes
 
 TOWARDS_FAMILY = 1e-3  # pull of the scales towards one scale for all parts of a kind
@@ -122,8 +122,7 @@ def part_scales(blocks: Blocks, groups: NDArray[np.int64], families: NDArray[np.
     target = blocks.target[:, pairs].reshape(-1)
     if not target.any():
         return np.ones(len(groups))
-    own = (blocks.noise[:, :, None] + blocks.noise[:, None])[:, pairs].reshape(len(parts), -1)
-    own = own if nugget else own[:, :0]
+    own = sums(blocks.noise if nugget else blocks.noise[:, :, :0], pairs)
     kinds = families[starts]
     member = (kinds[:, None] == np.unique(kinds)).astype(np.float64)  # [parts, families]
     of_kind, of_own = np.split(non_negative(np.hstack([parts @ member, own]), target), [member.shape[1]])
