@@ -95,7 +95,7 @@ def test_is_fully_annotated(function):
 @every_function
 def test_takes_few_positional_arguments(function):
     assert len(positional(function)) <= MORE_POSITIONAL.get(function.__qualname__, 3)
-    assert positional_booleans(function) == []
+    assert positional_booleans(function) == [] or function.__name__ == "get_params"  # as scikit-learn has it
 
 
 @every_function

@@ -1,163 +1,294 @@
-"""The embedding without training: its slices and codes against closed forms, its fit on clouds it has not seen."""
+"""Base features: an embedding in the user's units, the same for the same seed, sane at the edges."""
 
 import json
 
 import numpy as np
-import ot as pot
 import pytest
+from scipy import sparse
+from scipy.stats import special_ortho_group
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 import scwormhole as wh
-from scwormhole.ot._mahalanobis import non_negative
-from scwormhole.ot._slices import quantile_cells, sliced, spread_directions
-from scwormhole.ot._tree import grow_tree, node_masses, thermometer
+from scwormhole.ot import BaseFeatures, pairwise
+
+QUICK = {"solver": "exact", "n_components": 32, "n_pairs": 1500, "progress": False}
 
 
-def squared(x, y):
-    return ((x - y) ** 2).sum(-1)
+def simulated(n_clouds, dim, *, n_points=24, rng=0):
+    """Mixtures of three fixed clusters, stretched and shifted a little: not told apart by their means alone."""
+    generator = np.random.default_rng(rng)
+    centres = 3 * np.random.default_rng(99).normal(size=(3, dim))
+    arrays = []
+    for _ in range(n_clouds):
+        shares = generator.dirichlet(np.ones(3))
+        kinds = generator.choice(3, size=int(generator.integers(n_points // 2, n_points + 1)), p=shares)
+        scale = generator.uniform(0.3, 1.0, size=dim)
+        arrays.append(
+            centres[kinds] + scale * generator.normal(size=(len(kinds), dim)) + 0.3 * generator.normal(size=dim)
+        )
+    return wh.PointClouds.from_list(arrays)
+
+
+def mapped(clouds, change):
+    """The same cohort with its points changed."""
+    return wh.PointClouds(change(clouds.points), clouds.indptr, clouds.indices, clouds.weights)
+
+
+def pairs(n):
+    return np.triu_indices(n, 1)
+
+
+def agreement(found, true):
+    return np.corrcoef(found, true)[0, 1]
+
+
+@pytest.fixture(scope="module", params=[2, 12], ids=["plane", "12d"])
+def cohorts(request):
+    clouds = simulated(160, request.param)
+    return clouds[:120], clouds[120:]
+
+
+@pytest.fixture(scope="module")
+def fitted(cohorts):
+    return BaseFeatures(**QUICK).fit(cohorts[0])
+
+
+@pytest.fixture(scope="module")
+def truth(cohorts):
+    return pairwise(cohorts[1], solver="exact", progress=False)[pairs(40)]
+
+
+def test_held_out_clouds_are_where_transport_puts_them(cohorts, fitted, truth):
+    one, other = pairs(40)
+    z, nugget = fitted.embed(cohorts[1])
+    found = ((z[one] - z[other]) ** 2).sum(1) + nugget[one] + nugget[other]
+    means = np.stack([cloud.weights @ cloud.points for cloud in cohorts[1]])
+    plain = ((means[one] - means[other]) ** 2).sum(1)
+    assert agreement(found, truth) > 0.97
+    assert agreement(found, truth) > agreement(plain, truth) + 0.01
+    np.testing.assert_allclose(found.mean(), truth.mean(), rtol=0.05)
+    paired = fitted.distances(cohorts[1][:39], cohorts[1][1:])
+    np.testing.assert_allclose(paired, found[np.flatnonzero(other == one + 1)], rtol=1e-4)
+
+
+def test_the_report_tells_how_well_it_does(fitted):
+    report = fitted.report_
+    assert (report.n_clouds, report.n_pairs) == (108, 4 * 27 * 13)
+    assert report.correlation > report.held_out_correlation > 0.95
+    assert 0 < report.held_out_error < 0.3
+    assert fitted.nugget_ == (report.nugget_share > 0.03)
+
+
+def test_sampling_noise_in_high_dimension_is_a_nugget():
+    clouds = simulated(80, 40, n_points=12)
+    with_nugget = BaseFeatures(**QUICK).fit(clouds)
+    without = BaseFeatures(nugget=False, **QUICK).fit(clouds)
+    assert with_nugget.nugget_
+    assert with_nugget.report_.nugget_share > 0.1
+    assert np.all(with_nugget.nugget(clouds) >= 0)
+    assert not without.nugget(clouds).any()
+    assert with_nugget.report_.held_out_error < without.report_.held_out_error
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3])
-def test_a_translate_is_at_the_square_of_its_shift(dim):
-    rng = np.random.default_rng(dim)
-    points, shift = rng.normal(size=(1, 11, dim)), rng.normal(size=dim)
-    directions = spread_directions(dim, 256)
-    weights = rng.dirichlet(np.ones(11))[None]
-    one, other = (sliced(p, weights, directions, n_cells=16) for p in (points, points + shift))
-    assert squared(one, other)[0] == pytest.approx(shift @ shift, rel=1e-2 if dim == 3 else 1e-6)
+def test_a_translate_is_at_the_square_of_the_shift(dim):
+    clouds = simulated(40, dim)
+    base = BaseFeatures(nugget=False, **QUICK).fit(clouds)
+    shift = np.array([3.0, -4.0, 12.0])[:dim]
+    found = base.distances(clouds, mapped(clouds, lambda points: points + shift))
+    np.testing.assert_allclose(found, (shift**2).sum(), rtol=1e-3)
 
 
-def test_slices_agree_with_pot_along_the_same_directions():
-    rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(1, 16, 2)), rng.normal(size=(1, 16, 2)) + 1
-    directions = spread_directions(2, 32)
-    even = np.full((1, 16), 1 / 16)
-    across = directions.T if directions.shape[0] == 32 else directions
-    expected = pot.sliced_wasserstein_distance(x[0], y[0], projections=across, p=2) ** 2
-    one, other = (sliced(p, even, directions, n_cells=16) for p in (x, y))
-    assert squared(one, other)[0] == pytest.approx(2 * expected, rel=1e-6)
+def test_units_are_the_users(cohorts, fitted):
+    train, test = (mapped(clouds, lambda points: 1e4 * points) for clouds in cohorts)
+    other = BaseFeatures(**QUICK).fit(train)
+    np.testing.assert_allclose(other.nugget(test), 1e8 * fitted.nugget(cohorts[1]), rtol=1e-2)
+    one, second = pairs(40)
+    z, scaled = fitted.transform(cohorts[1]), other.transform(test)
+    apart = [((rows[one] - rows[second]) ** 2).sum(1) for rows in (1e4 * z, scaled)]
+    np.testing.assert_allclose(*apart, rtol=2e-2)
 
 
-def test_quantile_cells_are_averages_of_the_quantile_function():
-    values = np.array([[[4.0, 0.0, 1.0, 9.0]]])
-    weights = np.array([[0.5, 0.25, 0.25, 0.0]])  # the last is padding
-    np.testing.assert_allclose(quantile_cells(values, weights, 4)[0, 0], [0, 1, 4, 4])
-    np.testing.assert_allclose(quantile_cells(values, weights, 2)[0, 0], [0.5, 4])
+def test_the_same_seed_gives_the_same_embedding(cohorts, fitted):
+    again = BaseFeatures(**QUICK).fit(cohorts[0])
+    np.testing.assert_array_equal(again.transform(cohorts[1]), fitted.transform(cohorts[1]))
+    other = BaseFeatures(rng=1, **QUICK).fit(cohorts[0])
+    assert not np.allclose(other.transform(cohorts[1]), fitted.transform(cohorts[1]))
 
 
-def test_slices_do_not_mind_order_padding_or_a_point_split_in_two():
-    rng = np.random.default_rng(1)
-    points, weights = rng.normal(size=(1, 6, 2)), rng.dirichlet(np.ones(6))[None]
-    directions = spread_directions(2, 8)
-    plain = sliced(points, weights, directions, n_cells=8)
-    order = rng.permutation(6)
-    split = np.concatenate([points, points[:, :1], np.zeros((1, 3, 2))], 1)
-    halves = np.concatenate([weights, weights[:, :1] / 2, np.zeros((1, 3))], 1)
-    halves[:, 0] /= 2
-    np.testing.assert_allclose(sliced(points[:, order], weights[:, order], directions, n_cells=8), plain, atol=1e-9)
-    np.testing.assert_allclose(sliced(split, halves, directions, n_cells=8), plain, atol=1e-9)
+def test_fitting_leaves_the_global_random_state_alone(cohorts):
+    before = np.random.get_state()[1].copy()  # noqa: NPY002  # it is what must not change
+    BaseFeatures(**QUICK).fit(cohorts[1])
+    np.testing.assert_array_equal(before, np.random.get_state()[1])  # noqa: NPY002
 
 
-def test_thermometers_turn_differences_into_squared_distances():
-    rng = np.random.default_rng(2)
-    a, b = rng.random((2, 500, 1))
-    cells = 32
-    codes = [thermometer(v, np.ones(1), n_cells=cells) for v in (a, b)]
-    gap, true = squared(*codes)[:, 0], np.abs(a - b)[:, 0]
-    assert (gap <= true + 1e-12).all()
-    assert (true - gap).max() <= 0.5 / (cells - 1) + 1e-12
+def test_nothing_depends_on_order_padding_splitting_or_company(cohorts, fitted):
+    clouds = cohorts[1]
+    z, nugget = fitted.embed(clouds)
+    tol = {"rtol": 1e-3, "atol": 1e-4 * np.abs(z).max()}
+    batch = clouds.padded([3, 7], size=50)
+    found = fitted.features(batch.points, batch.weights)
+    np.testing.assert_allclose(found.z, z[[3, 7]], **tol)
+    np.testing.assert_allclose(found.nugget, nugget[[3, 7]], **tol)
+    order = np.random.default_rng(0).permutation(50)
+    np.testing.assert_allclose(fitted.features(batch.points[:, order], batch.weights[:, order]).z, z[[3, 7]], **tol)
+    points, weights = (
+        np.concatenate([batch.points, batch.points[:, :1]], axis=1),
+        np.pad(batch.weights, ((0, 0), (0, 1))),
+    )
+    weights[:, [0, -1]] = weights[:, :1] / 2
+    np.testing.assert_allclose(fitted.features(points, weights).z, z[[3, 7]], **tol)
+    np.testing.assert_allclose(fitted.transform(clouds[[5]]), z[[5]], **tol)
 
 
-def test_masses_on_a_tree_sum_to_one_and_nest():
-    rng = np.random.default_rng(3)
-    pool = rng.normal(size=(4000, 3)) + 6 * rng.integers(0, 3, size=(4000, 1))
-    tree = grow_tree(pool, rng=0)
-    points, weights = rng.normal(size=(5, 20, 3)) + 3, rng.dirichlet(np.ones(20), size=5)
-    masses = node_masses(tree, points, weights)
-    assert masses.min() >= 0
-    np.testing.assert_allclose(masses.max(1), masses[:, :4].sum(1).max(), atol=1)
-    doubled = node_masses(tree, np.repeat(points, 2, 1), np.repeat(weights, 2, 1) / 2)
-    np.testing.assert_allclose(masses, doubled, atol=1e-12)
+def test_arrays_and_header_hold_all_of_it(cohorts, fitted):
+    arrays, header = fitted.to_arrays()
+    assert all(isinstance(array, np.ndarray) and array.dtype != object for array in arrays.values())
+    back = BaseFeatures.from_arrays(
+        {name: array.copy() for name, array in arrays.items()}, json.loads(json.dumps(header))
+    )
+    for one, other in zip(back.embed(cohorts[1]), fitted.embed(cohorts[1]), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert back.get_params() == fitted.get_params()
+    assert back.report_ == fitted.report_
+    assert (back.kind_, back.epsilon_, back.nugget_) == (fitted.kind_, fitted.epsilon_, fitted.nugget_)
+    again, _ = back.to_arrays()
+    assert again.keys() == arrays.keys()
+    with pytest.raises(ValueError, match="format 99"):
+        BaseFeatures.from_arrays(arrays, header | {"format": 99})
 
 
-def test_non_negative_regression_recovers_planted_scales():
-    rng = np.random.default_rng(4)
-    columns, planted = rng.random((400, 6)), np.array([2.0, 0.0, 1.0, 0.5, 0.0, 3.0])
-    np.testing.assert_allclose(non_negative(columns, columns @ planted), planted, atol=1e-6)
+def test_sparse_points_are_as_good_as_dense_ones(cohorts, fitted):
+    train, test = (mapped(clouds, sparse.csr_array) for clouds in cohorts)
+    z = BaseFeatures(**QUICK).fit(train).transform(test)
+    np.testing.assert_allclose(z, fitted.transform(cohorts[1]), rtol=1e-4, atol=1e-4)
 
 
-def blobs(n, dim, rng, size=20):
-    centres = rng.normal(size=(n, 1, dim)) * 2
-    stretch = np.exp(rng.normal(size=(n, 1, dim)) / 2)
-    return [c + s * rng.normal(size=(size, dim)) for c, s in zip(centres, stretch, strict=True)]
+@pytest.mark.parametrize("metric", ["S2", "GS"])
+def test_the_engine_solves_the_pairs(metric):
+    clouds = simulated(20, 2, n_points=8)
+    base = BaseFeatures(metric=metric, n_components=8).fit(clouds)
+    assert base.kind_ == ("invariant" if metric == "GS" else "tree")
+    assert base.epsilon_ > 0
+    assert base.report_.correlation > 0.95
+    assert base.transform(clouds).shape == (20, 8)
 
 
-def fidelity(base, clouds, truth):
-    z, nugget = base.transform(clouds), base.nugget(clouds)
-    found = squared(z[:, None], z) + nugget[:, None] + nugget
-    pairs = np.triu_indices(len(clouds), 1)
-    return np.corrcoef(found[pairs], truth[pairs])[0, 1], found[pairs].mean() / truth[pairs].mean()
+def test_rotations_change_nothing_for_gromov_wasserstein():
+    clouds = simulated(20, 3, n_points=8)
+    base = BaseFeatures(metric="GS", n_components=8).fit(clouds)
+    turned = mapped(clouds, lambda points: points @ special_ortho_group(3, seed=0).rvs() + 7.0)
+    z = base.transform(clouds)
+    np.testing.assert_allclose(base.transform(turned), z, atol=1e-3 * np.abs(z).max())
 
 
-@pytest.fixture(scope="module", params=[2, 12], ids=["low dimension", "high dimension"])
-def fitted(request):
-    rng = np.random.default_rng(request.param)
-    train, test = (wh.PointClouds.from_list(blobs(n, request.param, rng)) for n in (128, 48))
-    return wh.ot.BaseFeatures(rng=0, progress=False).fit(train), train, test
+@pytest.mark.parametrize("metric", ["W2", "S1", "W1"])
+def test_other_costs_are_regressed_too(metric):
+    clouds = simulated(60, 2)
+    base = BaseFeatures(metric=metric, **QUICK).fit(clouds)
+    assert base.report_.held_out_correlation > 0.95
 
 
-def test_held_out_distances_are_close_to_transport_in_its_units(fitted):
-    base, _, test = fitted
-    truth = wh.ot.pairwise(test, epsilon=base.epsilon_, relative_epsilon=None, progress=False)
-    correlation, ratio = fidelity(base, test, truth)
-    means = np.array([points.mean(0) for points, _ in test])
-    pairs = np.triu_indices(len(test), 1)
-    plain = np.corrcoef(squared(means[:, None], means)[pairs], truth[pairs])[0, 1]
-    assert correlation > max(plain, 0.97)
-    assert ratio == pytest.approx(1, abs=0.1)
+@pytest.mark.parametrize("kind", ["sliced", "tree"])
+@pytest.mark.parametrize("dim", [2, 5])
+def test_kinds(kind, dim):
+    base = BaseFeatures(kind=kind, **QUICK).fit(simulated(40, dim))
+    assert base.kind_ == kind
+    assert base.report_.held_out_correlation > 0.9
 
 
-def test_embedding_does_not_depend_on_the_batch_and_is_seeded(fitted):
-    base, train, test = fitted
-    whole = base.transform(test)
-    np.testing.assert_allclose(base.transform(test[:5]), whole[:5], rtol=1e-4, atol=1e-4 * np.abs(whole).max())
-    again = wh.ot.BaseFeatures(rng=0, progress=False).fit(train)
-    np.testing.assert_array_equal(again.transform(test), whole)
+@pytest.mark.parametrize("n_components", [1, 2, 5, 200])
+def test_any_width(n_components):
+    clouds = simulated(30, 2)
+    base = BaseFeatures(**(QUICK | {"n_components": n_components})).fit(clouds)
+    assert base.transform(clouds).shape == (30, n_components)
+    assert base.report_.correlation > 0.7
 
 
-def test_distances_are_squared_gaps_and_nuggets(fitted):
-    base, _, test = fitted
-    z, nugget = base.transform(test), base.nugget(test)
-    expected = squared(z[:24], z[24:]) + nugget[:24] + nugget[24:]
-    np.testing.assert_allclose(base.distances(test[:24], test[24:]), expected, rtol=1e-3, atol=1e-3)
+EDGES = {
+    "two": [np.eye(2), np.eye(2) + 1.0],
+    "equal": [np.eye(3)] * 5,
+    "equal, high": [np.eye(6)] * 5,
+    "one place": [np.ones((3, 2))] * 5,
+    "one place, high": [np.ones((3, 7))] * 5,
+    "diracs": [np.full((1, 2), float(i)) for i in range(9)],
+    "diracs, high": [np.arange(5.0)[None] * i for i in range(9)],
+    "flat": [np.array([[i, 0.0, 0.0], [0.0, 2.0 * i, 0.0]]) for i in range(9)],
+    "flat, high": [np.array([[i, 0, 0, 0, 0], [0, 2.0 * i, 0, 0, 0]]) for i in range(9)],
+    "far": [np.eye(2) * i + 1e6 for i in range(9)],
+}
 
 
-def test_arrays_bring_back_the_same_embedding(fitted):
-    base, _, test = fitted
-    arrays, header = base.to_arrays()
-    back = wh.ot.BaseFeatures.from_arrays(arrays, json.loads(json.dumps(header)))
-    np.testing.assert_array_equal(back.transform(test), base.transform(test))
-    np.testing.assert_array_equal(back.nugget(test), base.nugget(test))
+@pytest.mark.parametrize("name", EDGES)
+def test_edges_are_sane(name):
+    clouds = wh.PointClouds.from_list(EDGES[name])
+    base = BaseFeatures(**QUICK).fit(clouds)
+    z, nugget = base.embed(clouds)
+    true = pairwise(clouds, solver="exact", progress=False)
+    found = ((z[:, None] - z) ** 2).sum(-1) + nugget[:, None] + nugget
+    off = pairs(len(clouds))
+    assert np.isfinite(z).all()
+    np.testing.assert_allclose(found[off], true[off], rtol=0.1, atol=0.1 * true.max() + 1e-9)
 
 
-def test_invariant_features_do_not_see_rotation_or_shift():
-    rng = np.random.default_rng(5)
-    shapes = [rng.normal(size=(24, 3)) * np.exp(rng.normal(size=3)) for _ in range(40)]
-    base = wh.ot.BaseFeatures(metric="GS", rng=0, progress=False).fit(wh.PointClouds.from_list(shapes))
-    assert base.kind_ == "invariant"
-    turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
-    moved = wh.PointClouds.from_list([shape[::-1] @ turn + 5 for shape in shapes])
-    still = base.transform(wh.PointClouds.from_list(shapes))
-    np.testing.assert_allclose(base.transform(moved), still, atol=1e-3 * np.abs(still).max())
+def test_a_single_cloud_cannot_be_fitted_but_embedded(cohorts, fitted):
+    with pytest.raises(ValueError, match="a single cloud; at least two"):
+        BaseFeatures().fit(cohorts[0][:1])
+    assert fitted.transform(cohorts[0][:1]).shape == (1, 32)
 
 
-@pytest.mark.parametrize("clouds", [np.ones((5, 4, 2)), np.arange(12.0).reshape(6, 1, 2)], ids=["equal", "points"])
-def test_degenerate_cohorts_give_numbers(clouds):
-    cohort = wh.PointClouds.from_list(list(clouds))
-    base = wh.ot.BaseFeatures(rng=0, progress=False).fit(cohort)
-    assert np.isfinite(base.transform(cohort)).all()
-    assert np.isfinite(base.nugget(cohort)).all()
+@pytest.mark.parametrize(
+    ("params", "fault"),
+    [
+        ({"kind": "trees"}, "kind is 'trees'; give one of 'auto', 'sliced', 'tree', 'invariant'"),
+        ({"nugget": "maybe"}, "nugget is 'maybe'; give 'auto', True or False"),
+        ({"n_components": 0}, "n_components is 0"),
+        ({"n_pairs": -1}, "n_pairs is -1"),
+        ({"metric": "S3"}, "metric is 'S3'"),
+        ({"epsilon": 0.0}, "epsilon is 0.0"),
+    ],
+)
+def test_wrong_parameters_are_told(params, fault, cohorts):
+    with pytest.raises(ValueError, match=fault):
+        BaseFeatures(**params).fit(cohorts[1])
 
 
-def test_a_single_cloud_cannot_be_fitted():
-    with pytest.raises(ValueError, match="cloud"):
-        wh.ot.BaseFeatures(progress=False).fit(wh.PointClouds.from_list([np.eye(3)]))
+def test_wrong_cohorts_are_told(cohorts, fitted):
+    with pytest.raises(NotFittedError, match=r"call \.fit\(clouds\) first"):
+        BaseFeatures().transform(cohorts[1])
+    with pytest.raises(TypeError, match=r"give a scwormhole\.PointClouds"):
+        fitted.transform([np.eye(2)])
+    with pytest.raises(ValueError, match="clouds have 7 dimensions, and the base was fitted in"):
+        fitted.transform(simulated(3, 7))
+    with pytest.raises(ValueError, match="first has 40 clouds and second 39"):
+        fitted.distances(cohorts[1], cohorts[1][:39])
+
+
+def test_divergences_that_are_not_finite_are_told(cohorts, monkeypatch):
+    monkeypatch.setattr("scwormhole.ot._base.pairwise", lambda clouds, **_: np.full((len(clouds), len(clouds)), np.nan))
+    with pytest.raises(ValueError, match="divergences are not finite"):
+        BaseFeatures().fit(cohorts[1])
+
+
+def test_scikit_learn_finds_its_way():
+    base = BaseFeatures(kind="sliced", nugget=False)
+    assert repr(base) == "BaseFeatures(kind='sliced', nugget=False)"
+    assert clone(base).get_params() == base.get_params()
+    assert base.set_params(nugget=True).get_params()["nugget"] is True
+    with pytest.raises(ValueError, match="no parameter depth; there are kind, metric"):
+        base.set_params(depth=3)
+
+
+def test_few_pairs_are_solved_if_few_are_asked_for(cohorts, monkeypatch):
+    solved = []
+
+    def count(clouds, **options):
+        solved.append(len(clouds))
+        assert options["relative_epsilon"] is None
+        return pairwise(clouds, **(options | {"solver": "exact"}))
+
+    monkeypatch.setattr("scwormhole.ot._base.pairwise", count)
+    base = BaseFeatures(n_pairs=400, n_components=8).fit(cohorts[0])
+    assert solved == [16] * 3
+    assert base.report_.n_pairs == 360

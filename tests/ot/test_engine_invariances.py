@@ -1,11 +1,15 @@
 """What must not matter: the order of points, padding, the company a pair is in, how a point's weight is split."""
 
+import warnings
+
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import scwormhole as wh
 
-METRICS = ["S2", "W2", "S1", "W1", "GS", "GW"]
+METRICS = ["S2", "W2", "S1", "W1", "GS"]
 EPSILON = {"S2": 0.5, "W2": 0.5, "S1": 0.3, "W1": 0.3, "GS": 5.0, "GW": 5.0}
 
 
@@ -22,7 +26,7 @@ def close(found, expected, metric):
 
 @pytest.fixture(scope="module")
 def clouds(make):
-    return make(20, 24, 13, 5)
+    return make(20, 23, 13, 5)
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -64,11 +68,11 @@ def test_points_of_no_weight(clouds, metric):
 @pytest.mark.parametrize("metric", METRICS)
 def test_padding(clouds, metric, make):
     """In the company of a larger cloud everyone is padded to its size."""
-    both = wh.PointClouds.concatenate([clouds, make(96, rng=1)])
+    both = wh.PointClouds.concatenate([clouds, make(30, rng=1)])
     close(table(both, metric)[:4, :4], table(clouds, metric), metric)
 
 
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("metric", [*METRICS, "GW"])
 def test_a_cloud_is_at_no_distance_from_itself_and_nothing_is_negative(clouds, metric):
     copies = wh.PointClouds.concatenate([clouds[[0, 1]], clouds[[1, 0]]], names=list("abcd"))
     found = table(copies, metric)
@@ -82,7 +86,7 @@ def test_a_cloud_is_at_no_distance_from_itself_and_nothing_is_negative(clouds, m
         assert found.min() > 0
 
 
-@pytest.mark.parametrize(("metric", "tol"), [("S2", 1e-3), ("S2", 1e-6), ("W1", 1e-3)])
+@pytest.mark.parametrize(("metric", "tol"), [("S2", 1e-3), ("W1", 1e-6)])
 def test_a_pair_alone_and_among_forty(metric, tol, make):
     crowd = make(*[20, 24, 13, 5] * 10, rng=2)
     found = table(crowd, metric, tol=tol)
@@ -96,12 +100,13 @@ def test_a_slow_neighbour_does_not_move_a_pair(make):
     hard = [np.r_[rng.normal(size=(10, 2)), rng.normal(size=(10, 2)) + 30] for _ in range(2)]
     uneven = [np.repeat([share, 1 - share], 10) for share in (0.5, 0.4)]
     crowd = wh.PointClouds.concatenate([easy, wh.PointClouds.from_list(hard, uneven)], names=list("abcdef"))
-    found, info = table(crowd, "S2", return_info=True)
+    with warnings.catch_warnings(action="ignore", category=wh.ot.TransportWarning):
+        found, info = table(crowd, "S2", return_info=True)
     assert info.iterations[4, 5] > 2 * info.iterations[:4, :4].max()
     np.testing.assert_allclose(found[:4, :4], table(easy, "S2"), rtol=1e-3)
 
 
-@pytest.mark.parametrize("metric", ["S2", "GW"])
+@pytest.mark.parametrize("metric", ["S2", "GS"])
 def test_memory_decides_the_speed_and_not_the_result(clouds, metric):
     close(table(clouds, metric, max_memory="80 kB"), table(clouds, metric, max_memory="1 GiB"), metric)
 
@@ -128,18 +133,16 @@ def test_all_points_are_one_point():
         np.testing.assert_allclose(wh.ot.pairwise(clouds, metric), np.zeros((3, 3)), atol=1e-6)
 
 
-def test_pairwise_and_distances_and_divergence_give_the_same_numbers(make):
-    jax = pytest.importorskip("jax")
-    clouds, others = make(20, 24, 13, rng=4), make(24, 11, 20, rng=5)
-    both = wh.PointClouds.concatenate([clouds, others], names=list("abcdef"))
-    batch, other_batch = clouds.padded([0, 1, 2], 24), others.padded([0, 1, 2], 24)
-    for metric in ("S2", "W2", "S1", "W1"):
-        options = {"epsilon": EPSILON[metric], "tol": 1e-9}
-        paired = wh.ot.distances(clouds, others, metric, relative_epsilon=None, **options)
-        crossed = wh.ot.pairwise(both, metric, relative_epsilon=None, **options)[[0, 1, 2], [3, 4, 5]]
-        with jax.enable_x64(True):
-            arrays = (jax.numpy.asarray(a) for a in (batch.points, other_batch.points, batch.weights))
-            weights = jax.numpy.asarray(other_batch.weights)
-            function = wh.ot.divergence(*arrays, b=weights, metric=metric, max_iterations=2000, **options)
-        np.testing.assert_allclose(crossed, paired, rtol=1e-8)
-        np.testing.assert_allclose(np.asarray(function), paired, rtol=1e-8)
+@pytest.mark.parametrize("metric", ["S2", "W1"])
+def test_pairwise_and_distances_and_divergence_give_the_same_numbers(metric, make):
+    clouds, others = make(20, 24, 13, 5, rng=4), make(24, 11, 20, 5, rng=5)
+    options = {"epsilon": EPSILON[metric], "tol": 1e-9, "max_iterations": 20_000}
+    paired = wh.ot.distances(clouds, others, metric, relative_epsilon=None, **options)
+    both = wh.PointClouds.concatenate([clouds, others], names=list("abcdefgh"))
+    crossed = wh.ot.pairwise(both, metric, relative_epsilon=None, **options)
+    np.testing.assert_allclose(crossed[:4, 4:].diagonal(), paired, rtol=1e-8)
+    with jax.enable_x64(True):
+        function = jax.jit(lambda x, y, a, b: wh.ot.divergence(x, y, a, b=b, metric=metric, **options))
+        batch, other = (cohort.padded([0, 1, 2, 3], 24) for cohort in (clouds, others))
+        found = function(*(jnp.asarray(a) for a in (batch.points, other.points, batch.weights, other.weights)))
+    np.testing.assert_allclose(found, paired, rtol=1e-8)

@@ -17,7 +17,7 @@ from ._mahalanobis import Array
 from ._metrics import GroundCost, as_metric
 from ._options import RelativeEpsilon, SolverName
 from ._pairwise import pairwise
-from ._parts import stream
+from ._pool import stream
 from ._scale import as_epsilon
 
 Kind = Literal["auto", "sliced", "tree", "invariant"]

@@ -27,7 +27,7 @@ class Embedded(NamedTuple):
     nugget: NDArray[np.float32]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BaseReport:
     """How well the base fits the pairs it was regressed on, and pairs it was not.
 

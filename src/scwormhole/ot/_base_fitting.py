@@ -15,7 +15,8 @@ from ._cohort import Cohort
 from ._invariant import InvariantParts
 from ._mahalanobis import Array, Blocks, apart
 from ._metrics import Metric
-from ._parts import EuclideanParts, Measured, stream
+from ._parts import EuclideanParts, Measured
+from ._pool import stream
 from ._regression import Regression, regress
 from ._slices import LOW_DIMENSION
 

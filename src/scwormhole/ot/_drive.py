@@ -150,7 +150,8 @@ class Drive:
             count = len(cloud)
             if self.max_points is not None and count > self.max_points:
                 generator = np.random.default_rng([self.rng, int(position)])
-                order = generator.permutation(count)
+                # along the widest coordinate, so that the sample is spread as the cloud is
+                order = np.argsort(cloud[:, cloud.var(0).argmax()], kind="stable")
                 steps = (np.arange(self.max_points) + generator.random()) / self.max_points
                 chosen = order[np.minimum(np.searchsorted(np.cumsum(mass[order]), steps), count - 1)]
                 cloud, mass = cloud[chosen], np.full(self.max_points, 1 / self.max_points)

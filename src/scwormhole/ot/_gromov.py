@@ -62,7 +62,7 @@ class Gromov:
 
     def plan(self, x: Prepared, y: Prepared) -> tuple[NDArray[np.float64], bool]:
         """Coupling of the first cloud of each side; its second marginal is met up to the tolerance."""
-        state = self._descend(x, y, np.zeros(1))
+        state = self._descend(x, y, np.full(1, -self.epsilon))  # the tolerance is relative to one epsilon at least
         return np.asarray(state.coupling[0], np.float64), bool(state.converged[0])
 
     def _solve(self, x: Prepared, y: Prepared, minus: NDArray[np.float64]) -> Solved:
@@ -110,11 +110,12 @@ def _gromov(x: Array, a: Array, y: Array, b: Array, offset: Array, tol: Array, m
     def step(s: Linearised, g: Array | None = None) -> Linearised:
         cost = linear_cost(s.coupling)
         floor = cost.min((1, 2), keepdims=True)  # a constant: transport does not mind it
-        solved = solve(cost - floor, a, b, offset=offset - floor[:, 0, 0], tol=0.1 * tol, max_iterations=INNER, g=g)
+        solved = solve(cost - floor, a, b, offset=offset - floor[:, 0, 0], tol=tol, max_iterations=INNER, g=g)
         value = solved.value + floor[:, 0, 0]
         coupling = coupling_of(cost - floor, a, b, solved.f, solved.g)
         change = jnp.abs(value - s.value)
-        rate = jnp.clip(change / s.change, 0.1, 0.95)  # the descent is linear at last, and sums up so
+        # the descent is linear at last: what is left is a geometric series
+        rate = jnp.where(jnp.isfinite(s.change), jnp.clip(change / s.change, 0.1, 0.95), 0.95)
         error = change * rate / (1.0 - rate) + solved.error
         rounding = 16 * jnp.finfo(value.dtype).eps * (1 + jnp.abs(value))
         enough = solved.converged & (error <= tol * jnp.abs(value - offset) + rounding)

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._cohort import Cohort
-from ._parts import Measured, stream
+from ._parts import Measured
+from ._pool import stream
 from ._slices import quantile_cells
 
 MOST_POINTS = 128  # a cloud of more is thinned out before its pairs are looked at

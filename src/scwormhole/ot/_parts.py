@@ -4,15 +4,14 @@ All of it lies in one flat vector of which each stretch is a part: a squared dis
 Absolute differences are among them, as squared distances of thermometer codes.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.extmath import randomized_svd
 
-from ._cohort import Batch, Cohort
+from ._cohort import Cohort
+from ._pool import draw_points, principal_axes, stream
 from ._slices import LOW_DIMENSION, quantile_cells, sliced, spread_directions
 from ._tree import Tree, grow_tree, node_masses, thermometer
 
@@ -24,10 +23,6 @@ N_DEGREES = 8  # cells of a thermometer
 N_ABSOLUTE = 4  # quantiles of a coordinate whose absolute differences count; the mean alone in high dimension
 DEPTH = 3  # 84 nodes; with a level more the regression has more to choose from than pairs can tell
 HINT = 0.1  # share of its scale that a mass keeps beside centred quantiles, which say most; codes are rough
-SAMPLE_POINTS = 20_000
-SAMPLE_NUMBERS = 1 << 26  # coordinates of those points, at most
-BATCH_NUMBERS = 1 << 21  # a batch that stays near the processor
-EXACT_SVD = 512  # smaller side of a matrix that is decomposed in full
 
 
 class Measured(NamedTuple):
@@ -152,16 +147,14 @@ class EuclideanParts:
         rng
             Seed.
         """
-        points, middles = _pooled(clouds, chosen, rng)
-        origin = points.mean(axis=0, dtype=np.float64)
         dim = clouds.dim
+        points, origin = draw_points(clouds, chosen, centred=centred, rng=rng)
         if dim <= LOW_DIMENSION:
             axes, directions = np.eye(dim), spread_directions(dim, N_DIRECTIONS)
         else:
-            axes = principal_axes(points - origin, min(dim, MOST_MEAN_AXES), rng)
+            axes = principal_axes(points, min(dim, MOST_MEAN_AXES), rng)
             directions = np.eye(min(len(axes), MOST_AXES))
-        inside = (points - (middles if centred else origin)) @ axes[: directions.shape[1]].T
-        grown = grow_tree(inside, depth=DEPTH if tree else 0, rng=rng)
+        grown = grow_tree(points @ axes[: directions.shape[1]].T, depth=DEPTH if tree else 0, rng=rng)
         n_absolute = 0 if not absolute or dim > MOST_MEAN_AXES else N_ABSOLUTE if dim <= LOW_DIMENSION else 1
         zeros, ones = np.zeros(dim * n_absolute), np.ones(dim * n_absolute)
         parts = cls(origin, axes, directions, grown, np.ones(len(grown.parents)), zeros, ones, np.ones(()), centred)
@@ -197,50 +190,3 @@ class EuclideanParts:
 
 
 _PLAIN = ("origin", "axes", "directions", "tops", "floor", "reach", "size")
-
-
-def stream(clouds: Cohort, width: int, chosen: NDArray[np.int64] | None = None) -> Iterator[Batch]:
-    """Yield clouds in batches of bounded size, few clouds at a time where clouds are large.
-
-    Parameters
-    ----------
-    clouds
-        The cohort.
-    width
-        Numbers held for each point.
-    chosen
-        Clouds to go through; all of them by default.
-    """
-    chosen = np.arange(len(clouds)) if chosen is None else chosen
-    rungs = clouds.rungs[chosen]
-    for rung in np.unique(rungs):
-        rows = int(np.clip(BATCH_NUMBERS // (rung * width), 1, 1024))
-        yield from clouds.batches(rows, chosen[rungs == rung])
-
-
-def principal_axes(points: NDArray[Any], n: int, rng: int) -> NDArray[np.float64]:
-    """Return up to ``n`` orthonormal directions of most variance of centred rows; those without any are left out."""
-    n = min(n, *points.shape)
-    if min(points.shape) <= EXACT_SVD:
-        _, values, axes = np.linalg.svd(points, full_matrices=False)
-    else:
-        _, values, axes = randomized_svd(points, n, n_iter=4, random_state=rng)
-    n = max(1, min(n, int((values > 1e-6 * values[0]).sum())))
-    axes = np.asarray(axes[:n], np.float64)
-    largest = axes[np.arange(n), np.abs(axes).argmax(axis=1)]
-    return axes * np.where(largest < 0, -1.0, 1.0)[:, None]  # a decomposition leaves the sign open
-
-
-def _pooled(clouds: Cohort, chosen: NDArray[np.int64], rng: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return points of some clouds, as many of each, drawn by weight, and beside each point the mean of its cloud."""
-    generator = np.random.default_rng(rng)
-    most = max(1_000, min(SAMPLE_POINTS, SAMPLE_NUMBERS // clouds.dim))
-    each = max(1, most // len(chosen))
-    points, middles = [], []
-    for batch in stream(clouds, clouds.dim, chosen[:most]):
-        for here, weights in zip(batch.points[: len(batch.index)], batch.weights, strict=False):
-            share = weights / weights.sum(dtype=np.float64)
-            drawn = generator.choice(len(here), min(each, int((weights > 0).sum())), p=share)
-            points.append(here[drawn])
-            middles.append(np.broadcast_to(share @ here, points[-1].shape))
-    return np.concatenate(points), np.concatenate(middles)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._mahalanobis import Array, Blocks, fit_metric, non_negative, sums
-from ._parts import principal_axes
+from ._pool import principal_axes
 
 TOWARDS_FAMILY = 1e-3  # pull of the scales towards one scale for all parts of a kind
 

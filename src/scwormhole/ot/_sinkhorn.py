@@ -32,7 +32,7 @@ from jax import Array, lax
 LOOK = 4  # iterations between two looks at convergence
 LEVEL = 2  # looks spent on each temperature above the last
 COOLING = 4.0  # how many times lower each temperature is than the one before
-HOTTEST = 100.0  # largest cost, in units of the temperature, that needs no annealing
+HOTTEST = 40.0  # largest cost, in units of the temperature, that needs no annealing
 FAR = 10.0  # log of a marginal over its weight above which over-relaxation waits
 DRIFT = 30.0  # how far potentials may move (natural logarithm) before the kernel is rebuilt around them
 FARTHEST = 37.0  # where they stop until it is: the product of two such factors is still a number in single precision
@@ -252,9 +252,14 @@ def _look(state: _State, kernel: _Kernel, problem: _Problem) -> _State:
     rounding = _rounding(value)
     coldest = state.temperature <= 1
     # above the last temperature the value is that of another problem, and nothing is known of this one's
-    error = jnp.where(coldest, 0.5 * residual**2 * (1.0 + problem.stiffness) + rounding, jnp.inf)
-    enough = coldest & (error <= problem.tol * jnp.abs(value - problem.offset) + 2 * rounding)
     rate = (residual / state.residual) ** (1.0 / LOOK)
+    left = jnp.clip(rate, 0.0, 0.999) ** (2 * LOOK)  # of the value's error, after as many iterations again
+    slow = jnp.where(jnp.isfinite(state.residual), jnp.abs(value - state.value) * left / (1.0 - left), 0.0)
+    # two clouds that hardly differ are matched point by point, which is the stiffest of all
+    alike = jnp.clip(jnp.abs(value) / jnp.abs(value - problem.offset), 1.0, 1e3)
+    lacking = jnp.maximum(0.5 * residual**2 * (1.0 + problem.stiffness) * alike, slow)
+    error = jnp.where(coldest, lacking + rounding, jnp.inf)
+    enough = coldest & (error <= problem.tol * jnp.abs(value - problem.offset) + 2 * rounding)
     new = _State(
         f=f,
         g=g,
