@@ -45,8 +45,8 @@ def agreement(found, true):
 
 @pytest.fixture(scope="module", params=[2, 12], ids=["plane", "12d"])
 def cohorts(request):
-    clouds = simulated(160, request.param)
-    return clouds[:120], clouds[120:]
+    clouds = simulated(100, request.param)
+    return clouds[:60], clouds[60:]
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def test_held_out_clouds_are_where_transport_puts_them(cohorts, fitted, truth):
     found = ((z[one] - z[other]) ** 2).sum(1) + nugget[one] + nugget[other]
     means = np.stack([cloud.weights @ cloud.points for cloud in cohorts[1]])
     plain = ((means[one] - means[other]) ** 2).sum(1)
-    assert agreement(found, truth) > 0.97
+    assert agreement(found, truth) > 0.96
     assert agreement(found, truth) > agreement(plain, truth) + 0.01
     np.testing.assert_allclose(found.mean(), truth.mean(), rtol=0.05)
     paired = fitted.distances(cohorts[1][:39], cohorts[1][1:])
@@ -74,7 +74,7 @@ def test_held_out_clouds_are_where_transport_puts_them(cohorts, fitted, truth):
 
 def test_the_report_tells_how_well_it_does(fitted):
     report = fitted.report_
-    assert (report.n_clouds, report.n_pairs) == (108, 4 * 27 * 13)
+    assert (report.n_clouds, report.n_pairs) == (52, 26 * 51)
     assert report.correlation > report.held_out_correlation > 0.95
     assert 0 < report.held_out_error < 0.3
     assert fitted.nugget_ == (report.nugget_share > 0.03)
@@ -167,20 +167,15 @@ def test_sparse_points_are_as_good_as_dense_ones(cohorts, fitted):
 
 @pytest.mark.parametrize("metric", ["S2", "GS"])
 def test_the_engine_solves_the_pairs(metric):
-    clouds = simulated(20, 2, n_points=8)
+    clouds = simulated(20, 3, n_points=8)
     base = BaseFeatures(metric=metric, n_components=8).fit(clouds)
     assert base.kind_ == ("invariant" if metric == "GS" else "tree")
     assert base.epsilon_ > 0
     assert base.report_.correlation > 0.95
-    assert base.transform(clouds).shape == (20, 8)
-
-
-def test_rotations_change_nothing_for_gromov_wasserstein():
-    clouds = simulated(20, 3, n_points=8)
-    base = BaseFeatures(metric="GS", n_components=8).fit(clouds)
-    turned = mapped(clouds, lambda points: points @ special_ortho_group(3, seed=0).rvs() + 7.0)
     z = base.transform(clouds)
-    np.testing.assert_allclose(base.transform(turned), z, atol=1e-3 * np.abs(z).max())
+    assert z.shape == (20, 8)
+    turned = base.transform(mapped(clouds, lambda points: points @ special_ortho_group(3, seed=0).rvs() + 7.0))
+    assert np.allclose(turned, z, atol=1e-3 * np.abs(z).max()) == (metric == "GS")
 
 
 @pytest.mark.parametrize("metric", ["W2", "S1", "W1"])
@@ -242,6 +237,8 @@ def test_a_single_cloud_cannot_be_fitted_but_embedded(cohorts, fitted):
     ("params", "fault"),
     [
         ({"kind": "trees"}, "kind is 'trees'; give one of 'auto', 'sliced', 'tree', 'invariant'"),
+        ({"kind": "tree", "metric": "GW"}, "kind is 'tree', but metric 'GW' wants 'invariant'"),
+        ({"kind": "invariant"}, "metric 'S2' wants 'sliced' or 'tree'"),
         ({"nugget": "maybe"}, "nugget is 'maybe'; give 'auto', True or False"),
         ({"n_components": 0}, "n_components is 0"),
         ({"n_pairs": -1}, "n_pairs is -1"),
@@ -291,4 +288,4 @@ def test_few_pairs_are_solved_if_few_are_asked_for(cohorts, monkeypatch):
     monkeypatch.setattr("scwormhole.ot._base.pairwise", count)
     base = BaseFeatures(n_pairs=400, n_components=8).fit(cohorts[0])
     assert solved == [16] * 3
-    assert base.report_.n_pairs == 360
+    assert base.report_.n_pairs == 3 * 120

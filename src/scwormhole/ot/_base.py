@@ -158,23 +158,26 @@ class BaseFeatures:
         params = self._checked(clouds)
         metric = as_metric(params["metric"])
         epsilon = as_epsilon((clouds,), metric, params["epsilon"], params["relative_epsilon"], params["rng"])
-        # pairs are solved a block at a time, all with the cohort's epsilon
         settings = {name: params[name] for name in ("metric", "solver", "max_points", "rng")}
+        bar = tqdm(desc="solving pairs", unit=" clouds", delay=2, disable=not params["progress"])
 
         def solve(positions: NDArray[np.int64]) -> Array:
+            # a block at a time, all with the cohort's epsilon
             table = pairwise(clouds[positions], epsilon=epsilon, relative_epsilon=None, progress=False, **settings)
+            bar.update(len(positions))
             return np.asarray(table, np.float64)
 
-        self.fitted_ = fit_base(
-            clouds,
-            solve,
-            metric,
-            kind=params["kind"],
-            n_components=params["n_components"],
-            nugget=params["nugget"],
-            n_pairs=params["n_pairs"] or n_pairs_for(clouds, metric),
-            rng=params["rng"],
-        )
+        with bar:
+            self.fitted_ = fit_base(
+                clouds,
+                solve,
+                metric,
+                kind=params["kind"],
+                n_components=params["n_components"],
+                nugget=params["nugget"],
+                n_pairs=params["n_pairs"] or n_pairs_for(clouds, metric),
+                rng=params["rng"],
+            )
         self.kind_, self.epsilon_, self.dim_, self.report_ = params["kind"], epsilon, clouds.dim, self.fitted_.report
         logger.info("base features: %s, %s", self.kind_, self.report_)
         return self
@@ -298,11 +301,14 @@ class BaseFeatures:
     def _checked(self, clouds: Cohort) -> dict[str, Any]:
         """Return the parameters with the kind decided, or say which one is wrong."""
         params = dict(self._params)
-        gromov = as_metric(params["metric"]).gromov
+        metric = as_metric(params["metric"])
         if params["kind"] not in get_args(Kind):
             raise ValueError(f"kind is {params['kind']!r}; give one of {', '.join(map(repr, get_args(Kind)))}.")
         if params["kind"] == "auto":
-            params["kind"] = "invariant" if gromov else "tree"
+            params["kind"] = "invariant" if metric.gromov else "tree"
+        if (params["kind"] == "invariant") != metric.gromov:
+            suits = "'invariant'" if metric.gromov else "'sliced' or 'tree'"
+            raise ValueError(f"kind is {params['kind']!r}, but metric {metric.name!r} wants {suits}; or give 'auto'.")
         if params["nugget"] not in ("auto", True, False):
             raise ValueError(f"nugget is {params['nugget']!r}; give 'auto', True or False.")
         for name in ("n_components", "n_pairs"):

@@ -110,4 +110,4 @@ class FittedBase:
 def own_columns(measured: Measured, size: NDArray[np.float64], degree: int) -> Array:
     """Return what a cloud may add by itself: its spread, one over its number of points, their product; as costs all."""
     spread = measured.spread ** (degree / 2)
-    return np.stack([spread, measured.share * size ** (degree / 2), measured.share * spread], axis=1)
+    return np.stack([spread, measured.share * size ** (degree / 2), measured.share * spread], axis=-1)

@@ -83,9 +83,7 @@ def fit_base(
     low = clouds.dim <= LOW_DIMENSION
     pinned = kind != "invariant" and low and metric.separates_means and n_components >= PINNED * clouds.dim
     members = draw_blocks(len(clouds), n_pairs, rng)
-    rest = np.setdiff1d(np.arange(len(clouds)), members)
-    rest = np.random.default_rng(rng).permutation(rest)[: max(0, MOST_CLOUDS - members.size)]
-    chosen = np.concatenate([members.ravel(), rest])
+    chosen = _with_others(members, len(clouds), rng)
     # One thread: the matrices are small, and threads that wait for one another cost more than they bring.
     with threadpool_limits(1):
         parts = _learn_parts(clouds, chosen, kind, centred=pinned, absolute=degree == 1, rng=rng)
@@ -94,37 +92,54 @@ def fit_base(
     if not np.isfinite(target).all():
         raise ValueError(f"{(~np.isfinite(target)).sum():,} of the solved divergences are not finite; check the cost.")
     n_mean = parts.n_mean if pinned else 0
-    values, mean = measured.values[:, n_mean:], measured.values[: members.size, :n_mean].reshape(*members.shape, -1)
+    solved = Measured(*(column[: members.size].reshape(*members.shape, *column.shape[1:]) for column in measured))
+    mean = solved.values[:, :, :n_mean]
     blocks = Blocks(
-        values[: members.size].reshape(*members.shape, -1),
-        own_columns(measured, parts.size, degree)[: members.size].reshape(*members.shape, -1),
+        solved.values[:, :, n_mean:],
+        own_columns(solved, parts.size, degree),
         target - apart(mean @ mean.transpose(0, 2, 1)),
+    )
+    columns = (
+        measured.values[:, n_mean:],
+        *(column[n_mean:] for column in (parts.groups, parts.families, parts.trust)),
     )
     width = n_components - n_mean
 
     def fitted(some: Blocks, with_nugget: bool) -> Regression:
-        columns = (parts.groups[n_mean:], parts.families[n_mean:], parts.trust[n_mean:])
-        return regress(some, values, *columns, width=max(WIDTH, width), nugget=with_nugget, rng=rng)
+        return regress(some, *columns, width=max(WIDTH, width), nugget=with_nugget, rng=rng)
 
     with threadpool_limits(1):
-        train, unseen = _split(blocks)
-        trial = fitted(train, nugget is not False)
-        share = _share(trial, blocks, target, width)
-        keep = share > NUGGET_FROM if nugget == "auto" else bool(nugget)
-        if trial.nugget != keep:
-            trial = fitted(train, keep)
-        final = fitted(blocks, keep)
-    held_out = _agreement(trial, blocks, target, width, unseen)
+        final, report = _decide(fitted, blocks, target, width, nugget)
+    return FittedBase(parts, final, degree, pinned, n_components, report)
+
+
+def _decide(
+    fitted: Callable[[Blocks, bool], Regression], blocks: Blocks, target: Array, width: int, nugget: bool | str
+) -> tuple[Regression, BaseReport]:
+    """Fit to a part of the clouds to learn what it is worth and whether there is a nugget, then to all."""
+    train, unseen = _split(blocks)
+    trial = fitted(train, nugget is not False)
+    share = _share(trial, blocks, target, width)
+    keep = share > NUGGET_FROM if nugget == "auto" else bool(nugget)
+    if trial.nugget != keep:
+        trial = fitted(train, keep)
+    final = fitted(blocks, keep)
+    correlation, error = _agreement(trial, blocks, target, width, unseen)
     everywhere = np.broadcast_to(blocks.pairs, target.shape)
-    report = BaseReport(
-        n_clouds=members.size,
+    return final, BaseReport(
+        n_clouds=target.shape[0] * target.shape[1],
         n_pairs=int(everywhere.sum()),
         correlation=_agreement(final, blocks, target, width, everywhere)[0],
-        held_out_correlation=held_out[0],
-        held_out_error=held_out[1],
+        held_out_correlation=correlation,
+        held_out_error=error,
         nugget_share=share,
     )
-    return FittedBase(parts, final, degree, pinned, n_components, report)
+
+
+def _with_others(members: NDArray[np.int64], n_clouds: int, rng: int) -> NDArray[np.int64]:
+    """Return the clouds that are solved and, after them, others to learn the cohort's variance from."""
+    others = np.random.default_rng(rng).permutation(np.setdiff1d(np.arange(n_clouds), members))
+    return np.concatenate([members.ravel(), others[: max(0, MOST_CLOUDS - members.size)]])
 
 
 def _learn_parts(
