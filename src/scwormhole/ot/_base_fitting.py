@@ -99,14 +99,12 @@ def fit_base(
         own_columns(solved, parts.size, degree),
         target - apart(mean @ mean.transpose(0, 2, 1)),
     )
-    columns = (
-        measured.values[:, n_mean:],
-        *(column[n_mean:] for column in (parts.groups, parts.families, parts.trust)),
-    )
+    sample = measured.values[:, n_mean:]
+    groups, families, trust = parts.groups[n_mean:], parts.families[n_mean:], parts.trust[n_mean:]
     width = n_components - n_mean
 
     def fitted(some: Blocks, with_nugget: bool) -> Regression:
-        return regress(some, *columns, width=max(WIDTH, width), nugget=with_nugget, rng=rng)
+        return regress(some, sample, groups, families, trust, width=max(WIDTH, width), nugget=with_nugget, rng=rng)
 
     with threadpool_limits(1):
         final, report = _decide(fitted, blocks, target, width, nugget)
