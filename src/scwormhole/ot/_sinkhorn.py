@@ -256,7 +256,7 @@ def _look(state: _State, kernel: _Kernel, problem: _Problem) -> _State:
     left = jnp.clip(rate, 0.0, 0.999) ** (2 * LOOK)  # of the value's error, after as many iterations again
     slow = jnp.where(jnp.isfinite(state.residual), jnp.abs(value - state.value) * left / (1.0 - left), 0.0)
     # two clouds that hardly differ are matched point by point, which is the stiffest of all
-    alike = jnp.clip(jnp.abs(value) / jnp.abs(value - problem.offset), 1.0, 1e3)
+    alike = jnp.clip(jnp.abs(value) / jnp.maximum(jnp.abs(value - problem.offset), rounding), 1.0, 1e3)
     lacking = jnp.maximum(0.5 * residual**2 * (1.0 + problem.stiffness) * alike, slow)
     error = jnp.where(coldest, lacking + rounding, jnp.inf)
     enough = coldest & (error <= problem.tol * jnp.abs(value - problem.offset) + 2 * rounding)
