@@ -1,5 +1,7 @@
 """The coupling of two clouds: its marginals, its values against POT, and the matches it should find."""
 
+import warnings
+
 import numpy as np
 import ot
 import pytest
@@ -93,7 +95,9 @@ def test_gromov_matches_an_isometric_copy(dim):
     rng = np.random.default_rng(dim)
     x = rng.normal(size=(13, dim)) * np.arange(1, dim + 1)
     turn, order = np.linalg.qr(rng.normal(size=(dim, dim)))[0], rng.permutation(13)
-    plan = wh.ot.coupling(x, (x @ turn)[order] + 7, "GW", epsilon=0.01)
+    # the last digits of its cost may not be reached, which is told; the match is there long before
+    with warnings.catch_warnings(action="ignore", category=wh.ot.TransportWarning):
+        plan = wh.ot.coupling(x, (x @ turn)[order] + 7, "GW", epsilon=0.01)
     assert (plan.argmax(0) == order).all()
 
 

@@ -110,16 +110,18 @@ def _gromov(x: Array, a: Array, y: Array, b: Array, offset: Array, tol: Array, m
     def step(s: Linearised, g: Array | None = None) -> Linearised:
         cost = linear_cost(s.coupling)
         floor = cost.min((1, 2), keepdims=True)  # a constant: transport does not mind it
-        solved = solve(cost - floor, a, b, offset=offset - floor[:, 0, 0], tol=tol, max_iterations=INNER, g=g)
+        solved = solve(cost - floor, a, b, tol=0.01 * tol, max_iterations=INNER, g=g)
         value = solved.value + floor[:, 0, 0]
         coupling = coupling_of(cost - floor, a, b, solved.f, solved.g)
         change = jnp.abs(value - s.value)
         # the descent is linear at last: what is left is a geometric series
         rate = jnp.where(jnp.isfinite(s.change), jnp.clip(change / s.change, 0.1, 0.95), 0.95)
-        error = change * rate / (1.0 - rate) + solved.error
-        rounding = 16 * jnp.finfo(value.dtype).eps * (1 + jnp.abs(value))
-        enough = solved.converged & (error <= tol * jnp.abs(value - offset) + rounding)
-        new = Linearised(coupling, solved.g, value, change, error, s.iterations + solved.iterations, enough)
+        left = change * rate / (1.0 - rate)
+        rounding = 64 * jnp.finfo(value.dtype).eps * (1 + jnp.abs(value))
+        enough = solved.converged & (left <= tol * jnp.abs(value - offset) + rounding)
+        new = Linearised(
+            coupling, solved.g, value, change, left + solved.error, s.iterations + solved.iterations, enough
+        )
         return jax.tree.map(lambda o, w: jnp.where(s.converged.reshape(-1, *(1,) * (w.ndim - 1)), o, w), s, new)
 
     unknown = jnp.full((k,), jnp.inf, x.dtype)
