@@ -85,7 +85,7 @@ def test_a_start_from_the_solution_ends_at_once(share):
     assert again.converged.all()
     # over-relaxation has to gather speed again, so a few looks may be needed
     assert again.iterations.max() <= 16
-    assert again.iterations.mean() <= 0.5 * found.iterations.mean()
+    assert again.iterations.mean() <= max(4, 0.5 * found.iterations.mean())  # four is the least there is
     np.testing.assert_allclose(again.value, found.value, rtol=1e-3)
 
 
