@@ -43,7 +43,7 @@ docs: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 
 bench: require-data $(VENV)/.installed-bench
-	$(BIN)/python benchmarks/ot_engine.py --data "$(DATA)"
+	$(BIN)/python benchmarks/ot_engine.py --data "$(DATA)" --out docs/benchmarks/ot_engine.md
 
 require-data:
 	@test -n "$(DATA)" || { echo "make bench needs a folder of data: make bench DATA=folder, or set SCWORMHOLE_DATA" >&2; exit 2; }

@@ -148,3 +148,11 @@ def test_import_is_light():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_the_callers_arrays_stay_the_callers():
+    indptr, indices, weights = np.array([0, 2, 3]), np.array([0, 1, 2]), np.array([0.5, 0.5, 1.0])
+    clouds = PointClouds(np.eye(3), indptr, indices, weights)
+    before = PointClouds(np.eye(3), indptr.copy(), indices.copy(), weights.copy())
+    indptr[1], indices[0], weights[0] = 1, 2, 0.9
+    assert clouds == before

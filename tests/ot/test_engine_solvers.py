@@ -104,6 +104,16 @@ def test_low_rank_divergence_of_larger_clouds():
         np.testing.assert_allclose(found, exact, rtol=0.1, atol=0.05 * exact.max())
 
 
+def raised(x, y):
+    return ((x - y) ** 2).sum() + 1.0
+
+
+def test_exact_takes_out_what_a_cloud_costs_against_itself(make):
+    clouds = make(5, 8)
+    plain = wh.ot.pairwise(clouds, solver="exact")
+    np.testing.assert_allclose(wh.ot.pairwise(clouds, raised, solver="exact"), plain, atol=1e-9)
+
+
 def test_exact_needs_pot(monkeypatch, make):
     monkeypatch.setitem(sys.modules, "ot", None)
     with pytest.raises(ImportError, match=r"pip install 'scwormhole\[exact\]'"):

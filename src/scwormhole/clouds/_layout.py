@@ -46,6 +46,7 @@ def assemble(points: Points, indptr: ArrayLike, indices: ArrayLike, weights: Arr
     names
         Names of the clouds, or None.
     """
+    given = (indptr, indices, weights)
     indptr, indices = _integers(indptr, "indptr"), _integers(indices, "indices")
     check_layout(points.shape[0], indptr, indices)
     sizes = np.diff(indptr)
@@ -56,7 +57,8 @@ def assemble(points: Points, indptr: ArrayLike, indices: ArrayLike, weights: Arr
     else:
         weights = _scaled(as_weights(weights, len(indices), "weights"), indptr, names)
     check_finite(points, indptr, indices, names)
-    return Layout(points, _frozen(indptr), _frozen(indices), _frozen(weights), names)
+    own = (_frozen(array, source) for array, source in zip((indptr, indices, weights), given, strict=True))
+    return Layout(points, *own, names)
 
 
 def as_weights(weights: ArrayLike, length: int, what: str) -> NDArray[np.float64]:
@@ -140,8 +142,9 @@ def _integers(values: ArrayLike, what: str) -> NDArray[np.int64]:
     return array.astype(np.int64, copy=False)
 
 
-def _frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a read-only view: selections share these arrays, so nobody may write to them."""
-    view = array.view()
+def _frozen(array: NDArray[Any], given: Any = None) -> NDArray[Any]:
+    """Return a read-only view, of a copy where the caller could still write: selections share these arrays."""
+    shared = isinstance(given, np.ndarray) and given.flags.writeable and np.may_share_memory(array, given)
+    view = array.copy() if shared else array.view()
     view.flags.writeable = False
     return view

@@ -7,12 +7,14 @@ from ._coupling import coupling
 from ._divergence import divergence
 from ._info import TransportInfo, TransportWarning
 from ._pairwise import distances, pairwise
+from ._targets import Targets
 
 __all__ = [
     "BaseFeatures",
     "BaseReport",
     "Calibration",
     "Embedded",
+    "Targets",
     "TransportInfo",
     "TransportWarning",
     "calibrate",

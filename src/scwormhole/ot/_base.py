@@ -13,12 +13,11 @@ from tqdm.auto import tqdm
 from ._base_fit import Embedded, FittedBase
 from ._base_fitting import fit_base, n_pairs_for
 from ._cohort import Cohort, as_cohort
-from ._mahalanobis import Array
 from ._metrics import GroundCost, as_metric
 from ._options import RelativeEpsilon, SolverName
-from ._pairwise import pairwise
+from ._parts import EuclideanParts
 from ._pool import stream
-from ._scale import as_epsilon
+from ._targets import Targets
 
 Kind = Literal["auto", "sliced", "tree", "invariant"]
 Nugget = Literal["auto"] | bool
@@ -157,28 +156,22 @@ class BaseFeatures:
         clouds = as_cohort(clouds, "clouds")
         params = self._checked(clouds)
         metric = as_metric(params["metric"])
-        epsilon = as_epsilon((clouds,), metric, params["epsilon"], params["relative_epsilon"], params["rng"])
-        settings = {name: params[name] for name in ("metric", "solver", "max_points", "rng")}
-        bar = tqdm(desc="solving pairs", unit=" clouds", delay=2, disable=not params["progress"])
-
-        def solve(positions: NDArray[np.int64]) -> Array:
-            # a block at a time, all with the cohort's epsilon
-            table = pairwise(clouds[positions], epsilon=epsilon, relative_epsilon=None, progress=False, **settings)
-            bar.update(len(positions))
-            return np.asarray(table, np.float64)
-
-        with bar:
-            self.fitted_ = fit_base(
-                clouds,
-                solve,
-                metric,
-                kind=params["kind"],
-                n_components=params["n_components"],
-                nugget=params["nugget"],
-                n_pairs=params["n_pairs"] or n_pairs_for(clouds, metric),
-                rng=params["rng"],
-            )
-        self.kind_, self.epsilon_, self.dim_, self.report_ = params["kind"], epsilon, clouds.dim, self.fitted_.report
+        n_pairs = params["n_pairs"] or n_pairs_for(clouds, metric)
+        settings = ("metric", "epsilon", "relative_epsilon", "solver", "max_points", "rng")
+        targets = Targets(clouds, n_pairs=n_pairs, **{name: params[name] for name in settings})
+        self.fitted_ = fit_base(
+            clouds,
+            targets.blocks,
+            metric,
+            kind=params["kind"],
+            n_components=params["n_components"],
+            nugget=params["nugget"],
+            n_pairs=n_pairs,
+            rng=params["rng"],
+        )
+        targets.warn()
+        self.kind_, self.dim_, self.report_ = params["kind"], clouds.dim, self.fitted_.report
+        self.epsilon_ = targets.epsilon
         logger.info("base features: %s, %s", self.kind_, self.report_)
         return self
 
@@ -186,6 +179,12 @@ class BaseFeatures:
     def nugget_(self) -> bool:
         """Whether there is a nugget."""
         return self._fit().regression.nugget
+
+    @property
+    def origin_(self) -> NDArray[np.float64] | None:
+        """Point from which clouds' means are taken into the first components as they are; None if they are not."""
+        fitted = self._fit()
+        return fitted.parts.origin if fitted.pinned and isinstance(fitted.parts, EuclideanParts) else None
 
     def transform(self, clouds: Cohort) -> NDArray[np.float32]:
         """Return one vector a cloud.

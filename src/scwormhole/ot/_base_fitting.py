@@ -65,7 +65,7 @@ def fit_base(
     clouds
         The cohort.
     solve
-        Returns the divergences between the clouds at some positions.
+        Returns the divergences within blocks of clouds.
     metric
         The divergence.
     kind
@@ -88,7 +88,7 @@ def fit_base(
     with threadpool_limits(1):
         parts = _learn_parts(clouds, chosen, kind, centred=pinned, absolute=degree == 1, rng=rng)
         measured = _measure(parts, clouds, chosen)
-    target = np.stack([solve(block) for block in members])
+    target = solve(members)
     if not np.isfinite(target).all():
         raise ValueError(f"{(~np.isfinite(target)).sum():,} of the solved divergences are not finite; check the cost.")
     n_mean = parts.n_mean if pinned else 0

@@ -127,7 +127,7 @@ def calibrate(
             rng=rng,
             return_info=True,
         )
-    shift, factor = box(clouds) if scale else (np.zeros(clouds.dim), 1.0)
+    shift, factor = box((clouds,)) if scale else (np.zeros(clouds.dim), 1.0)
     return Calibration(
         shift=shift,
         factor=factor,

@@ -67,6 +67,8 @@ def coupling(
     dims = [points.shape[1] for points, _ in clouds]
     if dims[0] != dims[1]:
         raise ValueError(f"x has {dims[0]} dimensions and y {dims[1]}; they must agree.")
+    if relative_epsilon == "box":
+        raise ValueError("relative_epsilon is 'box', which is for a cohort; give 'mean' or None for a coupling.")
     options = Options(
         metric=metric,
         epsilon=epsilon,

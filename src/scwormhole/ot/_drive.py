@@ -14,6 +14,7 @@ from ._schedule import Tile, fit, padded_sizes, run, tiles, workers
 from ._solver import CrossingSolver, Prepared, Solved, Solver
 
 Index = NDArray[np.int64]
+_Side = tuple[Cohort, Index, Index, Solved]  # a cohort, and of each problem the cloud, its padded size, its self-term
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,8 @@ class Drive:
         """Return the table of every cloud with every cloud."""
         n = len(clouds)
         table = Solved.empty(n, n)
-        padded = padded_sizes(self._rungs(clouds), n / 2)
-        alone = self._alone(clouds, padded)
+        padded = padded_sizes(self.rungs(clouds), n / 2)
+        alone = self.alone(clouds, padded)
         late = [] if self.solver.crosses else [np.stack(np.triu_indices(n, 1))]
         with self._bar(n * (n - 1) // 2) as bar:
             for tile, solved in self._tiles(clouds, padded, alone):
@@ -44,8 +45,9 @@ class Drive:
                 slow = (~solved.converged & (solved.iterations < self._most_iterations))[pick]
                 late.append(np.stack([rows[slow], columns[slow]]))
                 bar.update(len(rows) - slow.sum())
-            first, second = np.concatenate([np.empty((2, 0), np.int64), *late], 1)
-            for rows, columns, solved in self._pairs(clouds, clouds, first, second, alone, alone):
+            pairs = np.concatenate([np.empty((2, 0), np.int64), *late], 1)
+            for members, solved in self.listed(clouds, pairs, padded, alone):
+                rows, columns = pairs[:, members]
                 table.put((rows, columns), solved)
                 table.put((columns, rows), solved)
                 bar.update(len(rows))
@@ -64,13 +66,16 @@ class Drive:
         table = Solved.empty(n)
         everyone = np.arange(n)
         alone, others_alone = (
-            self._alone(c, padded_sizes(self._rungs(c), 1)) if self.metric.debiased else Solved.empty(n)
+            self.alone(c, padded_sizes(self.rungs(c), 1)) if self.metric.debiased else Solved.empty(n)
             for c in (first, second)
         )
+        # both clouds of a pair are padded to one size, which keeps shapes few
+        size = padded_sizes(np.maximum(self.rungs(first), self.rungs(second)), 1)
+        sides = (first, everyone, size, alone), (second, everyone, size, others_alone)
         with self._bar(n) as bar:
-            for rows, _, solved in self._pairs(first, second, everyone, everyone, alone, others_alone):
-                table.put(rows, solved)
-                bar.update(len(rows))
+            for members, solved in self._pairs(*sides):
+                table.put(members, solved)
+                bar.update(len(members))
         if self.metric.debiased:
             table.blame(alone.error, alone.converged)
             table.blame(others_alone.error, others_alone.converged)
@@ -95,43 +100,65 @@ class Drive:
 
         return run(solve, tasks(), self._threads(padded))
 
-    def _pairs(
-        self, clouds: Cohort, others: Cohort, first: Index, second: Index, alone: Solved, others_alone: Solved
-    ) -> Iterator[tuple[Index, Index, Solved]]:
-        """Solve listed pairs, both clouds of a pair padded to one size."""
-        if not len(first):
-            return
-        padded = padded_sizes(np.maximum(self._rungs(clouds)[first], self._rungs(others)[second]), 1)
+    def listed(self, clouds: Cohort, pairs: Index, padded: Index, alone: Solved) -> Iterator[tuple[Index, Solved]]:
+        """Solve listed pairs of one cohort, and yield where in the list they stand beside what was found.
 
-        def solve(group: tuple[int, Index]) -> tuple[Index, Solved]:
-            size, members = group
-            x = self._prepared(clouds, first[members], size, alone)
-            y = self._prepared(others, second[members], size, others_alone)
+        Parameters
+        ----------
+        clouds
+            The cohort.
+        pairs
+            Positions of both clouds of each pair, two rows.
+        padded
+            Padded size of each cloud.
+        alone
+            Every cloud's transport to itself.
+        """
+        # the smaller cloud first, for there are half as many pairs of sizes then
+        first, second = np.where(padded[pairs[0]] <= padded[pairs[1]], pairs, pairs[::-1])
+        return self._pairs((clouds, first, padded[first], alone), (clouds, second, padded[second], alone))
+
+    def _pairs(self, one: _Side, other: _Side) -> Iterator[tuple[Index, Solved]]:
+        def solve(group: tuple[int, int, Index]) -> tuple[Index, Solved]:
+            *sizes, members = group
+            x, y = (
+                self._prepared(clouds, positions[members], size, alone)
+                for size, (clouds, positions, _, alone) in zip(sizes, (one, other), strict=True)
+            )
             return members, self.solver.paired(x, y)
 
-        for members, solved in run(solve, self._groups(padded), self._threads(padded)):
-            count = len(np.unique(members))  # what comes after is filler
-            yield first[members][:count], second[members][:count], solved.first(count)
+        return self._each(solve, one[2], other[2])
 
-    def _alone(self, clouds: Cohort, padded: Index) -> Solved:
-        """Solve the transport of each cloud to itself, once."""
-        table = Solved.empty(len(clouds))
+    def alone(self, clouds: Cohort, padded: Index, some: Index | None = None) -> Solved:
+        """Solve the transport of each cloud to itself, or of some clouds."""
+        some = np.arange(len(clouds)) if some is None else some
+        table = Solved.empty(len(some))
 
-        def solve(group: tuple[int, Index]) -> tuple[Index, Solved]:
-            size, members = group
-            return members, self.solver.alone(self._prepared(clouds, members, size, None))
+        def solve(group: tuple[int, int, Index]) -> tuple[Index, Solved]:
+            size, _, members = group
+            return members, self.solver.alone(self._prepared(clouds, some[members], size, None))
 
-        for members, solved in run(solve, self._groups(padded), self._threads(padded)):
+        for members, solved in self._each(solve, padded[some], padded[some]):
             table.put(members, solved)
         return table
 
-    def _groups(self, padded: Index) -> Iterator[tuple[int, Index]]:
-        """Yield positions of one padded size, as many as are worked on at once."""
-        for size in map(int, np.unique(padded)):
-            members = np.flatnonzero(padded == size)
-            step = self._affordable(size, size)
+    def _each(
+        self, solve: Callable[[tuple[int, int, Index]], tuple[Index, Solved]], n: Index, m: Index
+    ) -> Iterator[tuple[Index, Solved]]:
+        """Run a solver on all cores over problems grouped by their two padded sizes; fillers are left out."""
+        if not len(n):
+            return
+        for members, solved in run(solve, self._groups(n, m), self._threads(np.maximum(n, m))):
+            count = len(np.unique(members))  # what comes after is filler
+            yield members[:count], solved.first(count)
+
+    def _groups(self, n: Index, m: Index) -> Iterator[tuple[int, int, Index]]:
+        """Yield positions of one pair of padded sizes, as many as are worked on at once."""
+        for rows, columns in np.unique(np.stack([n, m], 1), axis=0).tolist():
+            members = np.flatnonzero((n == rows) & (m == columns))
+            step = self._affordable(rows, columns)
             for start in range(0, len(members), step):
-                yield size, fit(members[start : start + step], step, len(members))
+                yield rows, columns, fit(members[start : start + step], step, len(members))
 
     def _prepared(self, clouds: Cohort, index: Index, size: int, alone: Solved | None) -> Prepared:
         if self.max_points is None or clouds.sizes[index].max() <= self.max_points:
@@ -159,7 +186,8 @@ class Drive:
             points[row, :count], weights[row, :count] = cloud, mass
         return points, weights
 
-    def _rungs(self, clouds: Cohort) -> Index:
+    def rungs(self, clouds: Cohort) -> Index:
+        """Return the padded size that holds each cloud, or the sample of it that is solved."""
         return clouds.rungs if self.max_points is None else np.minimum(clouds.rungs, self.max_points)
 
     @property

@@ -34,12 +34,17 @@ class Exact:
         return Prepared(filled, weights, np.zeros((len(filled), 1)), np.zeros(len(filled)))
 
     def alone(self, x: Prepared) -> Solved:
-        """Return zeros: a cloud is at no distance from itself."""
-        n = len(x.points)
-        return Solved(np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.ones(n, bool))
+        """Transport of each cloud to itself: nothing, unless a cost of the user's is above zero from x to x."""
+        if self.metric.degree is None:
+            return self._transport(x, x)
+        return Solved.empty(len(x.points))
 
     def paired(self, x: Prepared, y: Prepared) -> Solved:
         """Solve the clouds of ``x`` with those of ``y``, one to one."""
+        found = self._transport(x, y)
+        return found._replace(value=found.value - 0.5 * (x.alone + y.alone)) if self.metric.debiased else found
+
+    def _transport(self, x: Prepared, y: Prepared) -> Solved:
         emd2: Callable[..., Any] = _pot().emd2
         value, converged = [], []
         for x_points, a, y_points, b in zip(x.points, x.weights, y.points, y.weights, strict=True):

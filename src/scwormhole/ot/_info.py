@@ -63,8 +63,7 @@ def dress(
 ) -> tuple[NDArray[np.float64], TransportInfo]:
     """Return distances and their record; warn of what is less certain than asked for."""
     value = table.value
-    if metric.debiased and metric.degree in (1, 2) and solver.name != "low_rank":
-        # the divergence of these costs is not negative: what is below zero is rounding
+    if metric.non_negative and solver.name != "low_rank":
         np.maximum(value, 0.0, out=value)
     info = TransportInfo(
         epsilon=solver.epsilon,

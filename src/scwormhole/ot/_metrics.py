@@ -40,6 +40,11 @@ class Metric:
         """Whether the means can be taken out of the clouds exactly, and their squared distance added afterwards."""
         return self.cost is squared_euclidean and not self.gromov
 
+    @property
+    def non_negative(self) -> bool:
+        """Whether the divergence is known not to be negative, so that what is below zero is rounding."""
+        return self.debiased and self.degree in (1, 2)
+
 
 METRICS = {
     "S2": Metric("S2", squared_euclidean, debiased=True),

@@ -17,7 +17,7 @@ from ._scale import Cohorts, as_epsilon, check_cost, mean_and_spread
 from ._solver import Solver
 
 SolverName = Literal["auto", "sinkhorn", "exact", "low_rank"]
-RelativeEpsilon = Literal["mean"] | None
+RelativeEpsilon = Literal["mean", "box"] | None
 UNITS = {
     "": 1,
     "b": 1,

@@ -41,7 +41,9 @@ def pairwise(
     epsilon
         Entropic regularisation: a share of the mean ground cost between clouds, or absolute (see ``relative_epsilon``).
     relative_epsilon
-        ``"mean"`` makes ``epsilon`` a share of the cohort's mean ground cost; None takes it in the units of the cost.
+        ``"mean"`` makes ``epsilon`` a share of the cohort's mean ground cost; None takes it in the units of the cost;
+        ``"box"`` takes it as for points scaled to [-1, 1], above three dimensions divided by the square root of the
+        dimension, as the paper does. Distances are in the user's units in any case.
     solver
         ``"auto"`` is ``"sinkhorn"``, for GW and GS inside a mirror descent. ``"exact"`` solves the unregularised
         problem by POT's network simplex, ``"low_rank"`` approximates large clouds by OTT's low-rank Sinkhorn.
@@ -127,7 +129,7 @@ def distances(
     epsilon
         See :func:`pairwise`.
     relative_epsilon
-        ``"mean"`` makes ``epsilon`` a share of the mean ground cost between clouds of both; None takes it as it is.
+        See :func:`pairwise`; mean and box are those of both cohorts.
     solver
         See :func:`pairwise`.
     tol

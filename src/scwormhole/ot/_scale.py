@@ -90,30 +90,34 @@ def as_epsilon(cohorts: Cohorts, metric: Metric, epsilon: float, relative_epsilo
     """Return epsilon in units of the ground cost."""
     if isinstance(epsilon, bool) or not (isinstance(epsilon, Real) and np.isfinite(epsilon) and epsilon > 0):
         raise ValueError(f"epsilon is {epsilon!r}; give a number above 0, or solver='exact' for no regularisation.")
-    if relative_epsilon not in ("mean", None):
+    if relative_epsilon not in ("mean", "box", None):
         raise ValueError(
             f"relative_epsilon is {relative_epsilon!r}; give 'mean' for a share of the mean ground cost, "
-            "or None for epsilon in the units of the ground cost."
+            "'box' for points scaled to [-1, 1], or None for epsilon in the units of the ground cost."
         )
     if relative_epsilon is None:
         return float(epsilon)
+    if relative_epsilon == "box":
+        if metric.degree is None:
+            raise ValueError("relative_epsilon='box' is for the metrics with a name; a cost of your own has no box.")
+        return float(epsilon) / box(cohorts)[1] ** metric.degree
     mean = mean_cost(cohorts, metric, rng)
     # all points are one point: every cost is zero, and any epsilon gives zero
     return float(epsilon) * (mean if mean > 0 else 1.0)
 
 
-def box(clouds: Cohort) -> tuple[NDArray[np.float64], float]:
-    """Return the shift and the factor that bring a cohort into the paper's box: ``(points - shift) * factor``.
+def box(cohorts: Cohorts) -> tuple[NDArray[np.float64], float]:
+    """Return the shift and the factor that bring cohorts into the paper's box: ``(points - shift) * factor``.
 
     All coordinates together go to [-1, 1], in high dimension divided by the square root of the dimension. Every point
     is looked at, a batch at a time.
     """
     low, high = np.inf, -np.inf
-    for batch in clouds.batches(256):
+    for batch in (batch for clouds in cohorts for batch in clouds.batches(256)):
         real = batch.points[batch.weights > 0]
         low, high = min(low, float(real.min())), max(high, float(real.max()))
     half = (high - low) / 2 or 1.0
-    dim = clouds.dim
+    dim = cohorts[0].dim
     return np.full(dim, (high + low) / 2), 1.0 / half / (np.sqrt(dim) if dim > LOW_DIMENSION else 1.0)
 
 

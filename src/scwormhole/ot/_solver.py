@@ -26,7 +26,7 @@ class Solved(NamedTuple):
     @classmethod
     def empty(cls, *shape: int) -> "Solved":
         """Return room for problems, each at zero and certain until something is put there."""
-        return cls(np.zeros(shape), np.zeros(shape), np.zeros(shape, np.int32), np.ones(shape, bool))
+        return cls(np.zeros(shape), np.zeros(shape, np.float32), np.zeros(shape, np.int32), np.ones(shape, bool))
 
     def first(self, count: int) -> "Solved":
         """Return the first problems."""

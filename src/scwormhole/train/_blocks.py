@@ -1,0 +1,202 @@
+"""What a step is fed with: clouds, their features and their divergences, made ready on the host in the background.
+
+A block is a batch of clouds with the divergences of all its pairs. Where solving them takes longer than a step, a block
+comes again a few times before the next one is solved.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..clouds import PaddedBatch, PointClouds
+from ..ot import BaseFeatures, Targets
+from ._frame import Frame
+from ._settings import Network
+from ._strata import Strata
+
+MOST_KEPT = 1 << 28  # bytes of features and divergences that are kept for another turn
+SOLVED = 300.0  # what solving an entry of a cost matrix costs, in floating-point operations of the network
+GROMOV_WORK = 10  # how many times dearer a pair is for Gromov-Wasserstein
+MOST_TURNS = 16
+
+
+class Feed(NamedTuple):
+    """Arrays of several steps, the steps in front."""
+
+    points: tuple[NDArray[np.float32], ...]  # of each stratum [s, b, n, d]
+    weights: tuple[NDArray[np.float32], ...]  # [s, b, n]
+    features: NDArray[np.float32]  # [s, B, k]
+    noise: NDArray[np.float32]  # [s, B]
+    target: NDArray[np.float32]  # [s, B, B]
+
+
+class Known(NamedTuple):
+    """What is kept of a block."""
+
+    features: NDArray[np.float32]  # [B, k]
+    noise: NDArray[np.float32]  # [B]
+    target: NDArray[np.float32]  # [B, B]
+
+
+def turns_for(mean_square: float, strata: Strata, network: Network, *, gromov: bool) -> int:
+    """Return how often a block is used: solving it is then about as much work as the steps it serves.
+
+    Parameters
+    ----------
+    mean_square
+        Mean of the product of two clouds' sizes.
+    strata
+        What batches are made of.
+    network
+        Sizes of the network.
+    gromov
+        Whether pairs are of Gromov-Wasserstein.
+    """
+    size = strata.batch_size
+    solving = SOLVED * (GROMOV_WORK if gromov else 1) * mean_square * size * (size - 1) / 2
+    return int(np.clip(round(solving / step_flops(strata, network)), 1, MOST_TURNS))
+
+
+def step_flops(strata: Strata, network: Network) -> float:
+    """Return the floating-point operations of a step, about: three times those of the encoder."""
+    linear = 2 * (4 * network.width**2 + 2 * network.width * network.hidden)
+    places = zip(strata.counts, strata.sizes, strict=True)
+    return 3.0 * network.n_blocks * sum(b * n * (linear + 4 * n * network.width) for b, n in places)
+
+
+class Blocks:
+    """Makes the arrays of any step, always the same ones for a step.
+
+    Parameters
+    ----------
+    clouds
+        The cohort.
+    strata
+        What batches are made of.
+    targets
+        Solves pairs.
+    base
+        Features, or None.
+    frame
+        Units.
+    n_components
+        Length of an embedding.
+    turns
+        How often a block is used.
+    rotate
+        Whether to turn each cloud at random.
+    """
+
+    def __init__(
+        self,
+        clouds: PointClouds,
+        strata: Strata,
+        targets: Targets,
+        base: BaseFeatures | None,
+        frame: Frame,
+        *,
+        n_components: int,
+        turns: int,
+        rotate: bool,
+    ) -> None:
+        self.clouds, self.strata, self.targets, self.base, self.frame = clouds, strata, targets, base, frame
+        self.n_components, self.turns, self.rotate = n_components, turns, rotate
+        self._kept: OrderedDict[int, Known] = OrderedDict()
+        each = 4 * strata.batch_size * (n_components + 1 + strata.batch_size)
+        self._most_kept = max(1, MOST_KEPT // each)
+
+    def block_of(self, step: int) -> int:
+        """Return which block a step uses: a new one every so many steps, and between them any of the last ones."""
+        newest, turn = divmod(step, self.turns)
+        if turn == 0 or newest == 0:
+            return newest
+        back = np.random.default_rng([self.strata.seed, step]).integers(min(newest, self._most_kept))
+        return newest - int(back)
+
+    def feed(self, steps: range) -> Feed:
+        """Return the arrays of some steps."""
+        numbers = [self.block_of(step) for step in steps]
+        self._solve([number for number in dict.fromkeys(numbers) if number not in self._kept])
+        known = [self._kept[number] for number in numbers]
+        clouds = [self._gather(step, number) for step, number in zip(steps, numbers, strict=True)]
+        points, weights = (tuple(map(np.stack, zip(*part, strict=True))) for part in zip(*clouds, strict=True))
+        return Feed(points, weights, *(np.stack(part) for part in zip(*known, strict=True)))
+
+    def _solve(self, numbers: list[int]) -> None:
+        if not numbers:
+            return
+        members = np.stack([self.strata.batch(number) for number in numbers])
+        tables = self.targets.blocks(members) / self.frame.unit**2
+        for number, some, table in zip(numbers, members, tables, strict=True):
+            z, noise = features_of(self.base, self.clouds, some, self.n_components)
+            self._kept[number] = Known(z / np.float32(self.frame.unit), noise / np.float32(self.frame.unit**2), table.astype(np.float32))
+        while len(self._kept) > self._most_kept:
+            self._kept.popitem(last=False)
+
+    def _gather(self, step: int, number: int) -> tuple[list[NDArray[np.float32]], list[NDArray[np.float32]]]:
+        generator = np.random.default_rng([self.strata.seed, 1, step])
+        points, weights = [], []
+        first = 0
+        members = self.strata.batch(number)
+        for size, count in zip(self.strata.sizes, self.strata.counts, strict=True):
+            batch = sampled(self.clouds, members[first : first + count], size, generator)
+            x, w = self.frame.points(batch)
+            points.append(turned(x, generator) if self.rotate else x)
+            weights.append(w)
+            first += count
+        return points, weights
+
+
+def features_of(
+    base: BaseFeatures | None, clouds: PointClouds, members: NDArray[np.int64], n_components: int
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return features and nuggets of some clouds; zeros without a base."""
+    if base is None:
+        return np.zeros((len(members), n_components), np.float32), np.zeros(len(members), np.float32)
+    return base.embed(clouds[members])
+
+
+def sampled(
+    clouds: PointClouds, members: NDArray[np.int64], size: int, generator: np.random.Generator
+) -> PaddedBatch:
+    """Return clouds padded to a size; larger ones as a systematic sample by weight, drawn anew each time."""
+    large = clouds.sizes[members] > size
+    if not large.any():
+        return clouds.padded(members, size)
+    whole = clouds.padded(members)
+    weights = whole.weights / whole.weights.sum(1, keepdims=True)
+    points, mass = np.zeros((len(members), size, clouds.dim), whole.points.dtype), np.zeros((len(members), size))
+    n = min(size, weights.shape[1])
+    points[~large, :n], mass[~large, :n] = whole.points[~large, :n], weights[~large, :n]
+    for row in np.flatnonzero(large):
+        order = generator.permutation(weights.shape[1])
+        steps = (np.arange(size) + generator.random()) / size
+        edges = np.cumsum(weights[row, order])
+        points[row] = whole.points[row, order[np.searchsorted(edges, steps * edges[-1], side="right")]]
+        mass[row] = 1 / size
+    return PaddedBatch(points, mass, members)
+
+
+def turned(points: NDArray[np.float32], generator: np.random.Generator) -> NDArray[np.float32]:
+    """Return each cloud turned, or mirrored, at random."""
+    dim = points.shape[2]
+    turns = np.linalg.qr(generator.normal(size=(len(points), dim, dim)))[0]
+    return np.matmul(points, turns.astype(np.float32))
+
+
+def prefetched(blocks: Blocks, spans: Iterator[range]) -> Iterator[tuple[range, Feed]]:
+    """Yield the arrays of one span of steps after another, the next being made meanwhile."""
+    with ThreadPoolExecutor(1) as pool:
+        waiting: Future[Any] | None = None
+        span = next(spans, None)
+        if span is not None:
+            waiting = pool.submit(blocks.feed, span)
+        while span is not None and waiting is not None:
+            following = next(spans, None)
+            ahead = pool.submit(blocks.feed, following) if following is not None else None
+            yield span, waiting.result()
+            span, waiting = following, ahead

@@ -1,0 +1,76 @@
+"""From the user's units to the network's and back: NumPy only.
+
+The network sees points around zero of about unit size, and embeds in the same unit of length (for a divergence that
+grows with another power of the coordinates, in the matching power of it).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..clouds import PaddedBatch, PointClouds
+
+SAMPLE = 512  # clouds looked at
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Where zero is, and how long one is."""
+
+    origin: NDArray[np.float64]  # [d]
+    length: float  # of points
+    unit: float  # of embeddings: their squared distances are divergences
+    centred: bool  # points are seen from their own cloud's mean
+    low: NDArray[np.float64]  # [d] least coordinates that were seen
+    high: NDArray[np.float64]
+
+    def points(self, batch: PaddedBatch) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return points and weights as the network sees them, padding at zero."""
+        weights = batch.weights / batch.weights.sum(1, keepdims=True)
+        points = batch.points - self.origin
+        if self.centred:
+            points = points - np.einsum("bn,bnd->bd", weights, points)[:, None]
+        points *= (batch.weights > 0)[..., None] / self.length
+        return points.astype(np.float32), weights.astype(np.float32)
+
+    def clouds(self, points: NDArray[Any], margin: float) -> NDArray[np.float64]:
+        """Return decoded points in the user's units, at most a margin outside of where points were seen."""
+        reach = margin * (self.high - self.low)
+        return np.clip(self.origin + self.length * points.astype(np.float64), self.low - reach, self.high + reach)
+
+
+def frame_of(
+    clouds: PointClouds, *, degree: int | None, mean_divergence: float, origin: NDArray[np.float64] | None, rng: int
+) -> Frame:
+    """Measure a seeded sample of a cohort.
+
+    Parameters
+    ----------
+    clouds
+        The cohort.
+    degree
+        With this power of the coordinates the divergence grows; None if that is not known.
+    mean_divergence
+        Mean divergence of two clouds.
+    origin
+        Point from which the means of clouds are taken into the embedding as they are, or None if they are not.
+    rng
+        Seed.
+    """
+    chosen = np.random.default_rng(rng).permutation(len(clouds))[:SAMPLE]
+    middles, squares = [], []
+    low, high = np.full(clouds.dim, np.inf), np.full(clouds.dim, -np.inf)
+    for cloud in clouds[np.sort(chosen)]:
+        points = np.asarray(cloud.points, np.float64)
+        middle = cloud.weights @ points
+        middles.append(middle)
+        squares.append(cloud.weights @ ((points - middle) ** 2).sum(1))
+        low, high = np.minimum(low, points.min(0)), np.maximum(high, points.max(0))
+    centred = origin is not None
+    origin = np.mean(middles, axis=0) if origin is None else origin
+    square = np.mean(squares) + (0.0 if centred else ((np.array(middles) - origin) ** 2).sum(1).mean())
+    length = float(np.sqrt(square)) or 1.0
+    unit = length ** (degree / 2) if degree is not None else float(np.sqrt(max(mean_divergence, 0.0))) or 1.0
+    return Frame(origin, length, unit, centred, low, high)

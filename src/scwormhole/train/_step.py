@@ -1,0 +1,130 @@
+"""The step: losses, gradient and update, pure and compiled; several steps a call."""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from flax import nnx
+from jax import Array, lax
+
+from ..nn import Decoder, Encoder
+from ..ot import divergence
+
+
+class Networks(nnx.Module):
+    """Encoder and, if there is one, decoder."""
+
+    def __init__(self, encoder: Encoder, decoder: Decoder | None) -> None:
+        self.encoder, self.decoder = encoder, decoder
+
+
+class TrainState(NamedTuple):
+    """What the next step needs."""
+
+    params: Any
+    moments: Any
+
+
+class StepInfo(NamedTuple):
+    """What a person reads of each step."""
+
+    encoder_loss: Array
+    decoder_loss: Array
+
+
+class Rules(NamedTuple):
+    """What the loss is made of; hashable, so that it can be compiled in."""
+
+    coeff_dec: float
+    metric_dec: Any
+    epsilon_dec: float  # in the network's units
+    mean_target: float  # in the network's units
+    unit_dec: float  # of the decoder's divergence, in that of the encoder
+
+
+OPTIMIZER = optax.chain(optax.clip_by_global_norm(1.0), optax.scale_by_adam())
+
+
+def start(params: Any) -> TrainState:
+    """Return the state before the first step."""
+    return TrainState(params, OPTIMIZER.init(params))
+
+
+@partial(jax.jit, static_argnames=("graph", "rules"), donate_argnames=("state",))
+def run_steps(
+    state: TrainState, feed: Any, rates: Array, *, graph: Any, rules: Rules
+) -> tuple[TrainState, StepInfo]:
+    """Take as many steps as the feed holds.
+
+    Parameters
+    ----------
+    state
+        State, which is used up.
+    feed
+        Arrays of the steps.
+    rates
+        Learning rate of each.
+    graph
+        Definition of the networks.
+    rules
+        What the loss is made of.
+    """
+
+    def step(state: TrainState, given: tuple[Any, Array]) -> tuple[TrainState, StepInfo]:
+        batch, rate = given
+        slopes, info = jax.grad(partial(loss, graph=graph, rules=rules), has_aux=True)(state.params, batch)
+        updates, moments = OPTIMIZER.update(slopes, state.moments)
+        params = jax.tree.map(lambda p, u: p - rate * u, state.params, updates)
+        return TrainState(params, moments), info
+
+    return lax.scan(step, state, (feed, rates))
+
+
+def loss(params: Any, batch: Any, *, graph: Any, rules: Rules) -> tuple[Array, StepInfo]:
+    """Return the loss of one batch: squared errors of divergences and, with a decoder, its reconstruction."""
+    networks = nnx.merge(graph, params)
+    z, noise = encode_strata(networks.encoder, batch)
+    apart = squared_distances(z) + noise[:, None] + noise
+    off = ~jnp.eye(len(z), dtype=bool)
+    error = jnp.where(off, apart - batch.target, 0.0) / rules.mean_target
+    encoder_loss = (error**2).sum() / off.sum()
+    if networks.decoder is None:
+        return encoder_loss, StepInfo(encoder_loss, jnp.zeros(()))
+    decoder_loss = reconstruction(networks.decoder, z, batch, rules)
+    return encoder_loss + rules.coeff_dec * decoder_loss, StepInfo(encoder_loss, decoder_loss)
+
+
+def encode_strata(encoder: Encoder, batch: Any) -> tuple[Array, Array]:
+    """Embed a batch, stratum after stratum."""
+    first, parts = 0, []
+    for points, weights in zip(batch.points, batch.weights, strict=True):
+        some = slice(first, first + len(points))
+        parts.append(encoder(points, weights, batch.features[some], batch.noise[some]))
+        first += len(points)
+    z, noise = (jnp.concatenate(part) for part in zip(*parts, strict=True))
+    return z, noise
+
+
+def reconstruction(decoder: Decoder, z: Array, batch: Any, rules: Rules) -> Array:
+    """Return the mean divergence of decoded clouds from the clouds they were, over the mean between clouds."""
+    points, mass = decoder(z)
+    if decoder.n_fixed:
+        # clouds are fed from their own means, and decoded around what the vector says their mean is: their own
+        points = points - z[:, None, : decoder.n_fixed]
+    first, total = 0, jnp.zeros(())
+    for truth, weights in zip(batch.points, batch.weights, strict=True):
+        some = slice(first, first + len(truth))
+        found = divergence(
+            points[some], truth, mass[some], b=weights, metric=rules.metric_dec, epsilon=rules.epsilon_dec
+        )
+        total = total + found.sum()
+        first += len(truth)
+    return total / first * rules.unit_dec / rules.mean_target
+
+
+def squared_distances(z: Array) -> Array:
+    """Return the squared Euclidean distances of rows, never below zero."""
+    square = (z**2).sum(-1)
+    return jnp.maximum(square[:, None] + square - 2 * z @ z.T, 0.0)

@@ -1,0 +1,109 @@
+"""A trained model at work: embeds and decodes, streaming. The host side of the networks."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+from flax import nnx
+from numpy.typing import NDArray
+from tqdm.auto import tqdm
+
+from ..clouds import PaddedBatch, PointClouds
+from ..nn import Decoder, Encoder
+from ..ot import BaseFeatures, Embedded
+from ._frame import Frame
+from ._settings import Network
+from ._step import Networks
+
+BATCH_NUMBERS = 1 << 21  # numbers of the widest layer or of the attention that a batch holds
+MOST_ROWS = 1024
+MARGIN = 0.1  # of the range of each coordinate: how far outside decoded points may lie
+
+
+@dataclass(frozen=True)
+class Trained:
+    """All that is needed to embed and to decode."""
+
+    network: Network
+    frame: Frame
+    base: BaseFeatures | None
+    nugget: bool
+    params: Any
+
+    @property
+    def graph(self) -> Any:
+        """Definition of the networks."""
+        return define(self.network, self.frame, base=self.base is not None, nugget=self.nugget)[0]
+
+    def embed(self, clouds: PointClouds, *, batch_size: int | None = None, progress: bool = False) -> Embedded:
+        """Return vectors and nuggets in the user's units, reading a batch of clouds at a time."""
+        k, unit = self.network.n_components, np.float32(self.frame.unit)
+        z, noise = np.empty((len(clouds), k), np.float32), np.empty(len(clouds), np.float32)
+        encode = partial(_encode, self.params, graph=self.graph)
+        with tqdm(total=len(clouds), desc="embedding", unit="cloud", delay=2, disable=not progress) as bar:
+            for batch in self._batches(clouds, batch_size):
+                features, own = (
+                    (np.zeros((len(batch.points), k), np.float32), np.ones(len(batch.points), np.float32))
+                    if self.base is None
+                    else self.base.features(batch.points, batch.weights)
+                )
+                found = encode(*self.frame.points(batch), features / unit, own / unit**2)
+                count = len(batch.index)
+                z[batch.index], noise[batch.index] = (np.asarray(part)[:count] for part in found)
+                bar.update(count)
+        return Embedded(z * unit, noise * unit**2)
+
+    def decode(self, z: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return points and weights of the clouds that vectors in the user's units stand for."""
+        rows = max(1, min(MOST_ROWS, len(z), BATCH_NUMBERS // (self.network.n_points * self.network.width)))
+        decode = partial(_decode, self.params, graph=self.graph)
+        points, weights = [], []
+        for first in range(0, len(z), rows):
+            some = np.asarray(z[first : first + rows], np.float32) / np.float32(self.frame.unit)
+            filled = np.concatenate([some, np.repeat(some[-1:], rows - len(some), 0)])
+            found = decode(filled)
+            points.append(np.asarray(found[0])[: len(some)])
+            weights.append(np.asarray(found[1], np.float64)[: len(some)])
+        return self.frame.clouds(np.concatenate(points), MARGIN), np.concatenate(weights)
+
+    def _batches(self, clouds: PointClouds, batch_size: int | None) -> Iterator[PaddedBatch]:
+        widest = max(clouds.dim, 3 * self.network.width, self.network.hidden)
+        for rung in np.unique(clouds.rungs):
+            held = np.flatnonzero(clouds.rungs == rung)
+            each = int(rung) * (widest + self.network.n_heads * int(rung))
+            rows = batch_size or int(np.clip(BATCH_NUMBERS // each, 1, MOST_ROWS))
+            yield from clouds.batches(min(rows, 1 << (len(held) - 1).bit_length()), held)
+
+
+def define(network: Network, frame: Frame, *, base: bool, nugget: bool, seed: int = 0) -> tuple[Any, Any]:
+    """Return the definition of the networks, and their first weights."""
+    dim = len(frame.origin)
+    n_fixed = dim if frame.centred else 0
+    sizes = {"width": network.width, "hidden": network.hidden, "n_blocks": network.n_blocks}
+    shared = {**sizes, "n_heads": network.n_heads, "n_fixed": n_fixed, "post": network.post}
+
+    def make() -> Networks:
+        rngs = nnx.Rngs(seed)
+        encoder = Encoder(dim, network.n_components, base=base, nugget=nugget, rngs=rngs, **shared)
+        decoder = None
+        if network.n_points:
+            decoder = Decoder(
+                dim, network.n_components, n_points=network.n_points, weighted=network.weighted, rngs=rngs, **shared
+            )
+        return Networks(encoder, decoder)
+
+    networks = make()
+    return nnx.split(networks)
+
+
+@partial(jax.jit, static_argnames=("graph",))
+def _encode(params: Any, points: Any, weights: Any, features: Any, noise: Any, *, graph: Any) -> Any:
+    return nnx.merge(graph, params).encoder(points, weights, features, noise)
+
+
+@partial(jax.jit, static_argnames=("graph",))
+def _decode(params: Any, z: Any, *, graph: Any) -> Any:
+    return nnx.merge(graph, params).decoder(z)
