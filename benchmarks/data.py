@@ -2,36 +2,128 @@
 
 import gzip
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from scwormhole import PointClouds
 
 
+class Halves(NamedTuple):
+    """A cohort to train on and one to test on, with labels."""
+
+    train: PointClouds
+    train_labels: np.ndarray
+    test: PointClouds
+    test_labels: np.ndarray
+
+
 def mnist(folder: Path, n_clouds: int, rng: int = 0) -> PointClouds:
-    """Return the bright pixels of training digits, in [-1, 1]."""
-    raw = gzip.decompress((folder / "mnist" / "train-images-idx3-ubyte.gz").read_bytes())
-    images = np.frombuffer(raw, np.uint8, offset=16).reshape(-1, 28, 28)
+    """Return the bright pixels of some training digits, in [-1, 1]."""
+    images, _ = _images(folder / "mnist", "train")
     chosen = np.random.default_rng(rng).choice(len(images), n_clouds, replace=False)
-    return PointClouds.from_list([np.argwhere(images[i] > 127) * 2 / 27 - 1 for i in chosen])
+    return _pixels(images[chosen])
+
+
+def images(folder: Path, name: str, n_train: int | None = None) -> Halves:
+    """Return the bright pixels of ``"mnist"`` or ``"fashion_mnist"``, in [-1, 1], by the official split."""
+    halves = []
+    for part in ("train", "t10k"):
+        pictures, labels = _images(folder / name, part)
+        keep = (pictures > 127).reshape(len(pictures), -1).any(1)
+        if part == "train" and n_train is not None:
+            keep[n_train:] = False
+        halves += [_pixels(pictures[keep]), labels[keep]]
+    return Halves(*halves)
+
+
+def digits(n_train: int) -> Halves:
+    """Return scikit-learn's digits as clouds of their bright pixels, a random split."""
+    from sklearn.datasets import load_digits
+
+    pictures, labels = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(pictures))
+    clouds = PointClouds.from_list([np.argwhere(pictures[i].reshape(8, 8) > 7).astype(float) for i in order])
+    labels = labels[order]
+    return Halves(clouds[:n_train], labels[:n_train], clouds[n_train:], labels[n_train:])
 
 
 def merfish(folder: Path, n_clouds: int, rng: int = 0) -> PointClouds:
-    """Return niches of radius 50 of the MERFISH hypothalamus: log1p, in the paper's box."""
-    import anndata
-    from sklearn.neighbors import radius_neighbors_graph
-
-    adata = anndata.read_h5ad(next((folder / "merfish_mpoa").glob("*.h5ad")))
-    x = np.log1p(np.asarray(adata.X.todense() if hasattr(adata.X, "todense") else adata.X, np.float64))
+    """Return some niches of radius 50 of the MERFISH hypothalamus: log1p, in the paper's box."""
+    x, spatial, _ = _merfish(folder)
     x = (2 * (x - x.min()) / (x.max() - x.min()) - 1) / np.sqrt(x.shape[1])
-    graph = radius_neighbors_graph(adata.obsm["spatial"], 50, include_self=True)
     chosen = np.random.default_rng(rng).choice(len(x), n_clouds, replace=False)
-    return PointClouds.from_graph(x, graph[chosen])
+    return PointClouds.from_graph(x, _niches(spatial)[chosen])
+
+
+def merfish_halves(folder: Path, n_components: int | None = None) -> Halves:
+    """Return the niches left and right of a gap twice as wide as their radius: no cell is in both halves.
+
+    With a number of components, cells are given by principal components of the training half's genes.
+    """
+    x, spatial, labels = _merfish(folder)
+    graph = _niches(spatial)
+    edge = np.quantile(spatial[:, 0], 0.75)
+    left, right = np.flatnonzero(spatial[:, 0] < edge - 50), np.flatnonzero(spatial[:, 0] > edge + 50)
+    if n_components is not None:
+        from sklearn.decomposition import PCA
+
+        x = PCA(n_components, random_state=0).fit(x[left]).transform(x)
+    x = x.astype(np.float32)
+    return Halves(
+        PointClouds.from_graph(x, graph[left]), labels[left], PointClouds.from_graph(x, graph[right]), labels[right]
+    )
 
 
 def modelnet(folder: Path, n_clouds: int, rng: int = 0) -> PointClouds:
-    """Return shapes of ModelNet10, each centred and scaled to [-1, 1]."""
-    points = np.load(folder / "modelnet10" / "modelnet10_1024.npz")["points"].astype(np.float64)
+    """Return some shapes of ModelNet10, each centred and scaled to [-1, 1]."""
+    points = np.load(folder / "modelnet10" / "modelnet10_1024.npz")["points"]
     chosen = points[np.random.default_rng(rng).choice(len(points), n_clouds, replace=False)]
-    chosen -= chosen.mean(1, keepdims=True)
-    return PointClouds.from_list(list(chosen / np.abs(chosen).max((1, 2), keepdims=True)))
+    return PointClouds.from_list(list(_centred(chosen)))
+
+
+def modelnet_halves(folder: Path, n_points: tuple[int, int] | None = None, *, turned: bool = False) -> Halves:
+    """Return ModelNet10 by the official split, each shape centred and scaled; sampled and turned at random if asked."""
+    held = np.load(folder / "modelnet10" / "modelnet10_1024.npz", allow_pickle=False)
+    generator = np.random.default_rng(0)
+    halves = []
+    for part in ("train", "test"):
+        here = held["split"] == part
+        shapes = list(_centred(held["points"][here]).astype(np.float32))
+        if n_points is not None:
+            shapes = [s[generator.choice(len(s), generator.integers(*n_points), replace=False)] for s in shapes]
+        if turned:
+            dim = shapes[0].shape[1]
+            shapes = [s @ np.linalg.qr(generator.normal(size=(dim, dim)))[0].astype(np.float32) for s in shapes]
+        halves += [PointClouds.from_list(shapes), held["label"][here]]
+    return Halves(*halves)
+
+
+def _images(folder: Path, part: str) -> tuple[np.ndarray, np.ndarray]:
+    raw = gzip.decompress((folder / f"{part}-images-idx3-ubyte.gz").read_bytes())
+    labels = gzip.decompress((folder / f"{part}-labels-idx1-ubyte.gz").read_bytes())
+    return np.frombuffer(raw, np.uint8, offset=16).reshape(-1, 28, 28), np.frombuffer(labels, np.uint8, offset=8)
+
+
+def _pixels(pictures: np.ndarray) -> PointClouds:
+    return PointClouds.from_list([np.argwhere(p > 127).astype(np.float32) * 2 / 27 - 1 for p in pictures])
+
+
+def _centred(points: np.ndarray) -> np.ndarray:
+    points = points.astype(np.float64)
+    points = points - points.mean(1, keepdims=True)
+    return points / np.abs(points).max((1, 2), keepdims=True)
+
+
+def _merfish(folder: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    import anndata
+
+    adata = anndata.read_h5ad(next((folder / "merfish_mpoa").glob("*.h5ad")))
+    x = np.log1p(np.asarray(adata.X.todense() if hasattr(adata.X, "todense") else adata.X, np.float64))
+    return x, np.asarray(adata.obsm["spatial"]), adata.obs["celltype"].to_numpy().astype(str)
+
+
+def _niches(spatial: np.ndarray):
+    from sklearn.neighbors import radius_neighbors_graph
+
+    return radius_neighbors_graph(spatial, 50, include_self=True)

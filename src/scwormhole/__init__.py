@@ -5,13 +5,14 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import ot
+    from . import metrics, ot
     from .clouds import Cloud, PointClouds
+    from .model import Wormhole
 
-__all__ = ["Cloud", "PointClouds", "ot"]
+__all__ = ["Cloud", "PointClouds", "Wormhole", "metrics", "ot"]
 __version__ = version("scwormhole")
 
-_ROOM_OF = {"Cloud": "clouds", "PointClouds": "clouds", "ot": "ot"}
+_ROOM_OF = {"Cloud": "clouds", "PointClouds": "clouds", "Wormhole": "model", "metrics": "metrics", "ot": "ot"}
 
 
 def __getattr__(name: str) -> Any:

@@ -5,7 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scwormhole.ot._tree import Tree, grow_tree, node_masses, thermometer
+from scwormhole.ot._tree import Tree, grow_tree, leaves_of, thermometer
+from scwormhole.ot._tree import node_masses as masses_of_leaves
+
+
+def node_masses(tree, points, weights):
+    return masses_of_leaves(tree, leaves_of(tree, points), weights)
+
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from tqdm.auto import tqdm
 from ._base_fit import Embedded, FittedBase
 from ._base_fitting import fit_base, n_pairs_for
 from ._cohort import Cohort, as_cohort
+from ._estimator import Estimator
 from ._metrics import GroundCost, as_metric
 from ._options import RelativeEpsilon, SolverName
 from ._parts import EuclideanParts
@@ -21,12 +22,12 @@ from ._targets import Targets
 
 Kind = Literal["auto", "sliced", "tree", "invariant"]
 Nugget = Literal["auto"] | bool
-FORMAT = 1
+FORMAT = 2
 
 logger = logging.getLogger(__name__)
 
 
-class BaseFeatures:
+class BaseFeatures(Estimator):
     """An embedding of clouds without a neural network: measured, regressed on solved pairs, in seconds.
 
     ``((z_i - z_j)**2).sum()``, plus both nuggets where there are any, approximates the divergence of two clouds in the
@@ -53,7 +54,7 @@ class BaseFeatures:
         Whether each cloud may add something by itself, which is mostly sampling noise. ``"auto"`` decides for it if
         that is more than 3 % of the mean divergence.
     n_pairs
-        Pairs to solve, about; 8,000 by default, fewer where clouds have many hundred points.
+        Pairs to solve, about; 24,000 by default, fewer where clouds have many hundred points.
     solver
         See :func:`pairwise`.
     max_points
@@ -100,48 +101,21 @@ class BaseFeatures:
         progress: bool = True,
         rng: int = 0,
     ) -> None:
-        self._params: dict[str, Any] = {
-            "kind": kind,
-            "metric": metric,
-            "epsilon": epsilon,
-            "relative_epsilon": relative_epsilon,
-            "n_components": n_components,
-            "nugget": nugget,  # no attribute, its name belongs to a method
-            "n_pairs": n_pairs,
-            "solver": solver,
-            "max_points": max_points,
-            "progress": progress,
-            "rng": rng,
-        }
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters, as scikit-learn asks for them.
-
-        Parameters
-        ----------
-        deep
-            Of no effect.
-        """
-        return dict(self._params)
-
-    def set_params(self, **params: Any) -> "BaseFeatures":
-        """Set parameters, of effect at the next fit.
-
-        Parameters
-        ----------
-        **params
-            Parameters by name.
-        """
-        unknown = sorted(params.keys() - self._params.keys())
-        if unknown:
-            raise ValueError(f"no parameter {', '.join(unknown)}; there are {', '.join(self._params)}.")
-        self._params |= params
-        return self
-
-    def __repr__(self) -> str:
-        standard = BaseFeatures().get_params()
-        changed = (f"{name}={value!r}" for name, value in self._params.items() if value != standard[name])
-        return f"BaseFeatures({', '.join(changed)})"
+        super().__init__(
+            {
+                "kind": kind,
+                "metric": metric,
+                "epsilon": epsilon,
+                "relative_epsilon": relative_epsilon,
+                "n_components": n_components,
+                "nugget": nugget,
+                "n_pairs": n_pairs,
+                "solver": solver,
+                "max_points": max_points,
+                "progress": progress,
+                "rng": rng,
+            }
+        )
 
     def fit(self, clouds: Cohort, y: None = None) -> "BaseFeatures":
         """Solve some pairs of a cohort, and fit the embedding to them.

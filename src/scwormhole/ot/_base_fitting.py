@@ -22,7 +22,7 @@ from ._slices import LOW_DIMENSION
 
 MOST_CLOUDS = 4096  # clouds that axes, tree and principal components are learned from
 BLOCK, SMALL_BLOCK = 32, 16  # clouds of a block of solved pairs; the second where pairs are few
-N_PAIRS, FEW_PAIRS, FEWEST_PAIRS = 8_000, 4_000, 500
+N_PAIRS, FEW_PAIRS, FEWEST_PAIRS = 24_000, 4_000, 500
 SOLVED_NUMBERS = 2_000_000_000  # entries of all cost matrices together, where clouds are large
 GROMOV_WORK = 10  # how many times dearer a pair is for Gromov-Wasserstein
 WIDTH = 128  # principal components that the metric is fitted on, at least

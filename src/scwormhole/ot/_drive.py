@@ -14,7 +14,7 @@ from ._schedule import Tile, fit, padded_sizes, run, tiles, workers
 from ._solver import CrossingSolver, Prepared, Solved, Solver
 
 Index = NDArray[np.int64]
-_Side = tuple[Cohort, Index, Index, Solved]  # a cohort, and of each problem the cloud, its padded size, its self-term
+_Gather = Callable[[int, Index], Prepared]  # clouds of one padded size, of the problems at some places
 
 
 @dataclass(frozen=True)
@@ -64,16 +64,18 @@ class Drive:
         """Return the distances of clouds paired by position."""
         n = len(first)
         table = Solved.empty(n)
-        everyone = np.arange(n)
         alone, others_alone = (
             self.alone(c, padded_sizes(self.rungs(c), 1)) if self.metric.debiased else Solved.empty(n)
             for c in (first, second)
         )
         # both clouds of a pair are padded to one size, which keeps shapes few
         size = padded_sizes(np.maximum(self.rungs(first), self.rungs(second)), 1)
-        sides = (first, everyone, size, alone), (second, everyone, size, others_alone)
+        sides = (
+            lambda size, members, c=c, own=own: self._prepared(c, members, size, own)
+            for c, own in ((first, alone), (second, others_alone))
+        )
         with self._bar(n) as bar:
-            for members, solved in self._pairs(*sides):
+            for members, solved in self._pairs(*sides, size, size):
                 table.put(members, solved)
                 bar.update(len(members))
         if self.metric.debiased:
@@ -100,7 +102,9 @@ class Drive:
 
         return run(solve, tasks(), self._threads(padded))
 
-    def listed(self, clouds: Cohort, pairs: Index, padded: Index, alone: Solved) -> Iterator[tuple[Index, Solved]]:
+    def listed(
+        self, clouds: Cohort, pairs: Index, padded: Index, alone: Solved, *, whole: bool = False
+    ) -> Iterator[tuple[Index, Solved]]:
         """Solve listed pairs of one cohort, and yield where in the list they stand beside what was found.
 
         Parameters
@@ -113,23 +117,42 @@ class Drive:
             Padded size of each cloud.
         alone
             Every cloud's transport to itself.
+        whole
+            Whether to fill up groups to one shape, because other calls follow.
         """
         # the smaller cloud first, for there are half as many pairs of sizes then
-        first, second = np.where(padded[pairs[0]] <= padded[pairs[1]], pairs, pairs[::-1])
-        return self._pairs((clouds, first, padded[first], alone), (clouds, second, padded[second], alone))
+        pairs = np.where(padded[pairs[0]] <= padded[pairs[1]], pairs, pairs[::-1])
+        used, places = np.unique(pairs, return_inverse=True)
+        half = pairs.shape[1] // 2
+        if half and 16 * int(padded[used].sum()) * self.dim > self.max_memory // 4:
+            for first, part in ((0, pairs[:, :half]), (half, pairs[:, half:])):
+                for members, solved in self.listed(clouds, part, padded, alone, whole=whole):
+                    yield first + members, solved
+            return
+        # every cloud is prepared once, however many pairs it is in
+        ready, place = {}, np.empty(len(used), np.int64)
+        for size in np.unique(padded[used]):
+            here = np.flatnonzero(padded[used] == size)
+            ready[int(size)] = self._prepared(clouds, used[here], int(size), alone)
+            place[here] = np.arange(len(here))
+        sides = (
+            lambda size, members, row=row: Prepared(*(part[place[row[members]]] for part in ready[size]))
+            for row in places.reshape(pairs.shape)
+        )
+        yield from self._pairs(*sides, *padded[pairs], whole=whole)
 
-    def _pairs(self, one: _Side, other: _Side) -> Iterator[tuple[Index, Solved]]:
+    def _pairs(
+        self, one: _Gather, other: _Gather, n: Index, m: Index, *, whole: bool = False
+    ) -> Iterator[tuple[Index, Solved]]:
+        """Solve pairs, given their padded sizes and how to gather each side."""
+
         def solve(group: tuple[int, int, Index]) -> tuple[Index, Solved]:
-            *sizes, members = group
-            x, y = (
-                self._prepared(clouds, positions[members], size, alone)
-                for size, (clouds, positions, _, alone) in zip(sizes, (one, other), strict=True)
-            )
-            return members, self.solver.paired(x, y)
+            rows, columns, members = group
+            return members, self.solver.paired(one(rows, members), other(columns, members))
 
-        return self._each(solve, one[2], other[2])
+        return self._each(solve, n, m, whole)
 
-    def alone(self, clouds: Cohort, padded: Index, some: Index | None = None) -> Solved:
+    def alone(self, clouds: Cohort, padded: Index, some: Index | None = None, *, whole: bool = False) -> Solved:
         """Solve the transport of each cloud to itself, or of some clouds."""
         some = np.arange(len(clouds)) if some is None else some
         table = Solved.empty(len(some))
@@ -138,27 +161,27 @@ class Drive:
             size, _, members = group
             return members, self.solver.alone(self._prepared(clouds, some[members], size, None))
 
-        for members, solved in self._each(solve, padded[some], padded[some]):
+        for members, solved in self._each(solve, padded[some], padded[some], whole):
             table.put(members, solved)
         return table
 
     def _each(
-        self, solve: Callable[[tuple[int, int, Index]], tuple[Index, Solved]], n: Index, m: Index
+        self, solve: Callable[[tuple[int, int, Index]], tuple[Index, Solved]], n: Index, m: Index, whole: bool
     ) -> Iterator[tuple[Index, Solved]]:
         """Run a solver on all cores over problems grouped by their two padded sizes; fillers are left out."""
         if not len(n):
             return
-        for members, solved in run(solve, self._groups(n, m), self._threads(np.maximum(n, m))):
+        for members, solved in run(solve, self._groups(n, m, whole), self._threads(np.maximum(n, m))):
             count = len(np.unique(members))  # what comes after is filler
             yield members[:count], solved.first(count)
 
-    def _groups(self, n: Index, m: Index) -> Iterator[tuple[int, int, Index]]:
+    def _groups(self, n: Index, m: Index, whole: bool) -> Iterator[tuple[int, int, Index]]:
         """Yield positions of one pair of padded sizes, as many as are worked on at once."""
         for rows, columns in np.unique(np.stack([n, m], 1), axis=0).tolist():
             members = np.flatnonzero((n == rows) & (m == columns))
             step = self._affordable(rows, columns)
             for start in range(0, len(members), step):
-                yield rows, columns, fit(members[start : start + step], step, len(members))
+                yield rows, columns, fit(members[start : start + step], step, step if whole else len(members))
 
     def _prepared(self, clouds: Cohort, index: Index, size: int, alone: Solved | None) -> Prepared:
         if self.max_points is None or clouds.sizes[index].max() <= self.max_points:

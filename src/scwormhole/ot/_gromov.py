@@ -81,7 +81,7 @@ class Gromov:
         dtype = x.points.dtype
         offset = (minus / self.epsilon).astype(dtype)
         with jax.enable_x64(True) if dtype == np.float64 else nullcontext():
-            return _gromov(
+            return descend(
                 x.points, x.weights, y.points, y.weights, offset, np.asarray(self.tol, dtype), self.max_iterations
             )
 
@@ -99,7 +99,8 @@ class Linearised(NamedTuple):
 
 
 @jax.jit
-def _gromov(x: Array, a: Array, y: Array, b: Array, offset: Array, tol: Array, max_iterations: Array) -> Linearised:
+def descend(x: Array, a: Array, y: Array, b: Array, offset: Array, tol: Array, max_iterations: Array) -> Linearised:
+    """Descend from the product of the weights, for clouds paired one to one, in units of epsilon."""
     k = len(x)
     left, right = _factors(x), _factors(y)
     squares = _second_moment(x, a)[:, :, None] + _second_moment(y, b)[:, None, :]
@@ -133,6 +134,12 @@ def _gromov(x: Array, a: Array, y: Array, b: Array, offset: Array, tol: Array, m
     return lax.while_loop(
         lambda s: (~s.converged & (s.iterations < max_iterations)).any(), lambda s: step(s, s.g), first
     )
+
+
+def coupling_cost(x: Array, a: Array, y: Array, b: Array, coupling: Array) -> Array:
+    """Return the Gromov-Wasserstein cost of couplings, without entropy, as a function of the points."""
+    own = (a * _second_moment(x, a)).sum(1) + (b * _second_moment(y, b)).sum(1)
+    return own - 2.0 * (coupling * _sandwich(_factors(x), coupling, _factors(y))).sum((1, 2))
 
 
 def _factors(x: Array) -> tuple[Array, Array]:

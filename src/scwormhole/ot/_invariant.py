@@ -73,7 +73,7 @@ class InvariantParts:
         local = quantile_cells(within, mass, N_LOCAL)  # [b, m, local]
         partners = quantile_cells(np.ascontiguousarray(local.transpose(0, 2, 1)), mass, N_LOCAL_CELLS)
         values = [roots[:, 0] / np.sqrt(N_ROOT_CELLS), partners.reshape(len(points), -1) / np.sqrt(N_LOCAL_CELLS)]
-        return Measured(np.concatenate([*values, variances], axis=1), spread, (share**2).sum(axis=1))
+        return Measured(np.concatenate([*values, variances], axis=1), spread, (share**2).sum(axis=1), spread)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what has to be kept to measure again."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ._cohort import Cohort
 from ._pool import draw_points, principal_axes, stream
 from ._slices import LOW_DIMENSION, quantile_cells, sliced, spread_directions
-from ._tree import Tree, grow_tree, node_masses, thermometer
+from ._tree import Tree, grow_tree, leaves_of, node_masses, thermometer
 
 MOST_AXES = 64  # principal axes with quantiles and a place in the tree
 MOST_MEAN_AXES = 256  # principal axes with means, and coordinates with absolute differences
@@ -31,11 +31,13 @@ class Measured(NamedTuple):
     values: NDArray[Any]  # [b, p]
     spread: NDArray[np.float64]  # [b] mean squared distance of the points from their mean
     share: NDArray[np.float64]  # [b] sum of squared weights: one over the effective number of points
+    scatter: NDArray[np.float64]  # [b] mean squared distance of the points from others of their kind: leaves of a tree
 
 
 class _Seen(NamedTuple):
     middle: NDArray[np.float64]  # [b, d]
     spread: NDArray[np.float64]  # [b]
+    scatter: NDArray[np.float64]  # [b]
     inside: NDArray[np.float32]  # [b, n, r] points on the first axes
     masses: NDArray[np.float64]  # [b, nodes]
     coordinates: NDArray[np.float32]  # [b, d * q] quantiles of coordinates
@@ -110,7 +112,7 @@ class EuclideanParts:
         codes, absolute = codes * np.sqrt(self.size), absolute * np.sqrt(np.sqrt(self.size))
         flat = (part.reshape(len(points), -1) for part in (cells, codes, absolute))
         values = np.concatenate([seen.middle @ self.axes.T, *flat], axis=1)
-        return Measured(values, seen.spread, (share**2).sum(axis=1))
+        return Measured(values, seen.spread, (share**2).sum(axis=1), seen.scatter)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what has to be kept to measure again."""
@@ -165,13 +167,18 @@ class EuclideanParts:
         middle = np.matmul(share[:, None], seen)  # [b, 1, d]
         apart = seen - middle
         spread = (share * (apart**2).sum(axis=2)).sum(axis=1)
-        inside = ((apart if self.centred else seen) @ self.axes[: self.directions.shape[1]].T).astype(np.float32)
+        viewed = apart if self.centred else seen
+        inside = (viewed @ self.axes[: self.directions.shape[1]].T).astype(np.float32)
+        leaf = leaves_of(self.tree, inside)
+        beside = (viewed**2).sum(axis=2) - (inside**2).sum(axis=2)  # what the axes do not span
+        from_leaf = ((inside - self.tree.centres[leaf].astype(np.float32)) ** 2).sum(axis=2)
+        scatter = (share * np.maximum(beside + from_leaf, 0)).sum(axis=1)
         n_absolute = len(self.floor) // len(self.origin)
         coordinates = np.empty((len(points), 0), np.float32)
         if n_absolute:
             along = np.ascontiguousarray(seen.transpose(0, 2, 1), np.float32)
             coordinates = quantile_cells(along, share, n_absolute).reshape(len(points), -1)
-        return _Seen(middle[:, 0], spread, inside, node_masses(self.tree, inside, share), coordinates)
+        return _Seen(middle[:, 0], spread, scatter, inside, node_masses(self.tree, leaf, share), coordinates)
 
     def _with_ranges(self, clouds: Cohort, chosen: NDArray[np.int64]) -> "EuclideanParts":
         """Return the same with thermometers as high as the masses and coordinates that clouds were seen to have."""

@@ -96,10 +96,8 @@ def grow_tree(points: NDArray[Any], *, branching: int = 4, depth: int = 4, least
     return Tree(np.stack(centres), np.array(parents, np.int64))
 
 
-def node_masses(tree: Tree, points: NDArray[Any], weights: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the mass that each cloud has on each node: a point goes down from the root, always to the nearest child.
-
-    Children's masses add up to their parent's, and all leaves' to one.
+def leaves_of(tree: Tree, points: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the leaf that each point ends on: it goes down from the root, always to the nearest child.
 
     Parameters
     ----------
@@ -107,6 +105,23 @@ def node_masses(tree: Tree, points: NDArray[Any], weights: NDArray[Any]) -> NDAr
         The tree.
     points
         Points, clouds by places by dimensions.
+
+    Returns
+    -------
+    Clouds by places.
+    """
+    return _leaf_of(tree, points.reshape(-1, points.shape[2])).reshape(points.shape[:2])
+
+
+def node_masses(tree: Tree, leaf: NDArray[np.int64], weights: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the mass that each cloud has on each node; children's add up to their parent's, and all leaves' to one.
+
+    Parameters
+    ----------
+    tree
+        The tree.
+    leaf
+        Leaf of each point, clouds by places.
     weights
         Weights, clouds by places, zero on padding.
 
@@ -114,9 +129,8 @@ def node_masses(tree: Tree, points: NDArray[Any], weights: NDArray[Any]) -> NDAr
     -------
     Clouds by nodes.
     """
-    n_clouds, n_places, dim = points.shape
+    n_clouds, _ = leaf.shape
     n_nodes = len(tree.parents)
-    leaf = _leaf_of(tree, points.reshape(-1, dim)).reshape(n_clouds, n_places)
     flat = np.arange(n_clouds)[:, None] * n_nodes + leaf
     on_leaf = np.bincount(flat.ravel(), weights.ravel(), n_clouds * n_nodes).reshape(n_clouds, n_nodes)
     for node in range(n_nodes - 1, -1, -1):  # a child has a higher number than its parent

@@ -2,9 +2,21 @@
 
 from ._checkpoint import Saved
 from ._fit import Fitted, fit
-from ._frame import Frame
 from ._loop import History
+from ._parameters import Parameters, metric_name, read_parameters
 from ._settings import Network, Recipe, Transport
-from ._use import Trained, define
+from ._use import Trained
 
-__all__ = ["Fitted", "Frame", "History", "Network", "Recipe", "Saved", "Trained", "Transport", "define", "fit"]
+__all__ = [
+    "Fitted",
+    "History",
+    "Network",
+    "Parameters",
+    "Recipe",
+    "Saved",
+    "Trained",
+    "Transport",
+    "fit",
+    "metric_name",
+    "read_parameters",
+]

@@ -78,7 +78,7 @@ class Blocks:
     strata
         What batches are made of.
     targets
-        Solves pairs.
+        Solves pairs, or None where their divergences are not needed.
     base
         Features, or None.
     frame
@@ -95,7 +95,7 @@ class Blocks:
         self,
         clouds: PointClouds,
         strata: Strata,
-        targets: Targets,
+        targets: Targets | None,
         base: BaseFeatures | None,
         frame: Frame,
         *,
@@ -108,6 +108,19 @@ class Blocks:
         self._kept: OrderedDict[int, Known] = OrderedDict()
         each = 4 * strata.batch_size * (n_components + 1 + strata.batch_size)
         self._most_kept = max(1, MOST_KEPT // each)
+
+    def without_targets(self) -> "Blocks":
+        """Return the same blocks without divergences, each used once."""
+        return Blocks(
+            self.clouds,
+            self.strata,
+            None,
+            self.base,
+            self.frame,
+            n_components=self.n_components,
+            turns=1,
+            rotate=self.rotate,
+        )
 
     def block_of(self, step: int) -> int:
         """Return which block a step uses: a new one every so many steps, and between them any of the last ones."""
@@ -130,12 +143,22 @@ class Blocks:
         if not numbers:
             return
         members = np.stack([self.strata.batch(number) for number in numbers])
-        tables = self.targets.blocks(members) / self.frame.unit**2
-        for number, some, table in zip(numbers, members, tables, strict=True):
-            z, noise = features_of(self.base, self.clouds, some, self.n_components)
-            self._kept[number] = Known(z / np.float32(self.frame.unit), noise / np.float32(self.frame.unit**2), table.astype(np.float32))
+        tables = np.zeros((*members.shape, members.shape[1]))
+        if self.targets is not None:
+            tables = self.targets.blocks(members) / self.frame.unit**2
+        used, places = np.unique(members, return_inverse=True)
+        z, noise = self._features(used)  # all in one go: cheaper
+        for number, place, table in zip(numbers, places.reshape(members.shape), tables, strict=True):
+            self._kept[number] = Known(z[place], noise[place], table.astype(np.float32))
         while len(self._kept) > self._most_kept:
             self._kept.popitem(last=False)
+
+    def _features(self, members: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return features and nuggets in the network's units; without a base, nothing to start from."""
+        if self.base is None:
+            return np.zeros((len(members), self.n_components), np.float32), np.ones(len(members), np.float32)
+        z, noise = self.base.embed(self.clouds[members])
+        return z / np.float32(self.frame.unit), noise / np.float32(self.frame.unit**2)
 
     def _gather(self, step: int, number: int) -> tuple[list[NDArray[np.float32]], list[NDArray[np.float32]]]:
         generator = np.random.default_rng([self.strata.seed, 1, step])
@@ -149,15 +172,6 @@ class Blocks:
             weights.append(w)
             first += count
         return points, weights
-
-
-def features_of(
-    base: BaseFeatures | None, clouds: PointClouds, members: NDArray[np.int64], n_components: int
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return features and nuggets of some clouds; zeros without a base."""
-    if base is None:
-        return np.zeros((len(members), n_components), np.float32), np.zeros(len(members), np.float32)
-    return base.embed(clouds[members])
 
 
 def sampled(

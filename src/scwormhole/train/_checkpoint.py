@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from ._loop import History, Progress
 
+NUMBERS = ("best_error", "step", "waited", "skipped", "began", "seconds")
+
 
 class Saved(NamedTuple):
     """A checkpoint: arrays by name, and a header."""
@@ -21,12 +23,12 @@ class Saved(NamedTuple):
     header: dict[str, Any]
 
 
-def to_saved(progress: Progress, history: History) -> Saved:
-    """Return a training's progress as plain arrays."""
+def to_saved(phase: str, progress: Progress, history: History, ends: list[tuple[bool, str]]) -> Saved:
+    """Return a training's progress as plain arrays, with how earlier phases ended."""
     leaves = jax.device_get(jax.tree.leaves((progress.state, progress.best)))
     arrays = {f"{number:04d}": np.asarray(leaf) for number, leaf in enumerate(leaves)}
-    header = {"step": progress.step, "best_error": progress.best_error, "seconds": progress.seconds}
-    return Saved(arrays, {**header, "history": asdict(history)})
+    header = {name: getattr(progress, name) for name in NUMBERS}
+    return Saved(arrays, {"phase": phase, "ends": ends, **header, "history": asdict(history)})
 
 
 def of_saved(saved: Saved, template: Progress) -> tuple[Progress, History]:
@@ -38,8 +40,5 @@ def of_saved(saved: Saved, template: Progress) -> tuple[Progress, History]:
     ):
         raise ValueError("the checkpoint is of another model: its arrays do not fit. Remove it, or fit with resume=False.")
     state, best = jax.tree.unflatten(structure, [jax.numpy.asarray(f) for f in found])
-    header = saved.header
-    return (
-        Progress(state, best, header["best_error"], header["step"], header["seconds"]),
-        History(**header["history"]),
-    )
+    numbers = {name: saved.header[name] for name in NUMBERS}
+    return Progress(state=state, best=best, **numbers), History(**saved.header["history"])

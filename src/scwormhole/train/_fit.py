@@ -2,27 +2,29 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 from numpy.typing import NDArray
 
 from ..clouds import PointClouds
-from ..ot import BaseFeatures, Targets
+from ..ot import Targets, distances
 from ._blocks import GROMOV_WORK, Blocks, turns_for
 from ._checkpoint import Saved, of_saved, to_saved
 from ._frame import frame_of
-from ._held_out import Look, look, split_clouds
-from ._loop import History, Outcome, Progress, train
-from ._settings import Network, Recipe, Transport
-from ._step import Rules, start
+from ._held_out import Look, Split, look, split_clouds
+from ._loop import History, Outcome, begin, train
+from ._parameters import Parameters
+from ._settings import Recipe, Transport
+from ._step import Rules
 from ._strata import Strata, stratify
 from ._use import Trained, define
 
 FEW_HELD_OUT = 16  # held-out clouds below which their pairs with training clouds count too
 LARGEST_TABLE = 4e8  # entries of cost matrices that all held-out pairs may take; fewer clouds are held out above
+MOST_DECODED = 64  # held-out clouds that are decoded at a look
+ENCODER_TIME = 0.6  # share of max_seconds that the encoder may take if there is a decoder
 
 
 class Fitted(NamedTuple):
@@ -30,39 +32,36 @@ class Fitted(NamedTuple):
 
     trained: Trained
     history: History
-    outcome: Outcome
+    converged: bool
+    advice: str
     epsilon: float
     held_out: NDArray[np.int64]
 
 
+class _Phase(NamedTuple):
+    """A part of a training."""
+
+    name: str
+    blocks: Blocks
+    recipe: Recipe
+    rules: Rules
+    examine: Callable[[Any], Look]
+
+
 def fit(
-    clouds: PointClouds,
-    transport: Transport,
-    network: Network,
-    recipe: Recipe,
-    *,
-    base: BaseFeatures | None,
-    nugget: bool,
-    saved: Saved | None,
-    keep: Callable[[Saved], None],
-    show: bool,
+    clouds: PointClouds, params: Parameters, *, saved: Saved | None, keep: Callable[[Saved], None], show: bool
 ) -> Fitted:
     """Fit a model to a cohort.
+
+    Encoder and decoder are trained together, the encoder by both losses. Then the encoder that was best on held-out
+    clouds stays as it is, and the decoder goes on until it gains no more on them.
 
     Parameters
     ----------
     clouds
         The cohort.
-    transport
-        Divergences.
-    network
-        Sizes of the networks.
-    recipe
-        How to train.
-    base
-        Features that are not fitted yet, or None.
-    nugget
-        Whether there is a nugget where there is no base; a base decides for itself.
+    params
+        What to do.
     saved
         A checkpoint to go on from, or None.
     keep
@@ -70,65 +69,121 @@ def fit(
     show
         Whether to show a progress bar.
     """
-    began = time.perf_counter() - (saved.header["seconds"] if saved else 0.0)
+    earlier = saved.header["seconds"] if saved else 0.0
+    began = time.perf_counter()
+    transport, _, recipe, _, _, _ = params
     split = split_clouds(clouds, _n_held_out(clouds, transport, recipe), recipe.rng)
     strata = _strata(clouds, split.train, recipe)
-    pairs = strata.batch_size * (strata.batch_size - 1) // 2
-    targets = transport.targets(clouds, recipe.max_steps * pairs, recipe.rng)
-    if base is not None:
-        base.set_params(epsilon=targets.epsilon, relative_epsilon=None).fit(clouds[split.train])
-        nugget = base.nugget_
-    first = targets.blocks(np.stack([strata.batch(number) for number in range(2)]))
-    mean = float(first.sum() / (2 * 2 * pairs)) if pairs else 0.0
-    origin = base.origin_ if base is not None else None
-    frame = frame_of(
-        clouds[split.train], degree=targets.metric.degree, mean_divergence=mean, origin=origin, rng=recipe.rng
+    targets = transport.targets(clouds, recipe.max_steps * strata.n_pairs, recipe.rng)
+    trained, rules = _prepared(clouds, params, split, strata, targets)
+    phases = _phases(clouds, params, split, strata, targets, trained, rules)
+    history, ends, weights = History(), [], trained.params
+    names = [phase.name for phase in phases]
+    first = names.index(saved.header["phase"]) if saved else 0
+    ends = [Outcome(None, *end) for end in saved.header["ends"]] if saved else []
+    for phase in phases[first:]:
+        progress = begin(weights, earlier + time.perf_counter() - began)
+        if saved is not None and phase is phases[first]:
+            progress, history = of_saved(saved, progress)
+        told = [(end.converged, end.advice) for end in ends]
+        outcome = train(
+            phase.name,
+            progress,
+            history,
+            phase.blocks,
+            phase.recipe,
+            phase.rules,
+            trained.graph,
+            examine=phase.examine,
+            keep=lambda progress, name=phase.name, told=told: keep(to_saved(name, progress, history, told)),
+            elapsed=lambda: earlier + time.perf_counter() - began,
+            show=show,
+        )
+        weights = outcome.params
+        ends.append(outcome)
+    targets.warn(stacklevel=3)
+    advice = " ".join(f"{name}: {end.advice}" for name, end in zip(names, ends, strict=True))
+    return Fitted(
+        replace(trained, params=weights),
+        history,
+        all(end.converged for end in ends),
+        advice,
+        targets.epsilon,
+        split.held_out,
     )
-    graph, params = define(network, frame, base=base is not None, nugget=nugget, seed=recipe.rng)
-    trained = Trained(network, frame, base, nugget, params)
+
+
+def _prepared(
+    clouds: PointClouds, params: Parameters, split: Split, strata: Strata, targets: Targets
+) -> tuple[Trained, Rules]:
+    """Fit the base, find the units, and return the networks before the first step, and their losses."""
+    transport, network, recipe, base, nugget, _ = params
+    train_on = clouds[split.train]
+    if base is not None:
+        base.set_params(epsilon=targets.epsilon, relative_epsilon=None).fit(train_on)
+        nugget = base.nugget_
+    some = targets.blocks(np.stack([strata.batch(0), strata.batch(1)]))
+    mean = float(some[:, ~np.eye(strata.batch_size, dtype=bool)].mean())
+    frame = frame_of(
+        train_on,
+        degree=targets.metric.degree,
+        mean_divergence=mean,
+        origin=None if base is None else base.origin_,
+        rng=recipe.rng,
+    )
+    weights = define(network, frame, base=base is not None, nugget=nugget, seed=recipe.rng)[1]
+    unit_dec = frame.length**transport.degree_dec
     rules = Rules(
         coeff_dec=recipe.coeff_dec,
         metric_dec=transport.metric_dec,
-        epsilon_dec=transport.decoder_epsilon(clouds, recipe.rng) / frame.length**transport.degree_dec,
-        mean_target=mean / frame.unit**2 or 1.0,
-        unit_dec=float(frame.length**transport.degree_dec / frame.unit**2),
+        epsilon_dec=transport.decoder_epsilon(train_on, recipe.rng) / unit_dec if network.n_points else 0.0,
+        mean_target=mean / frame.unit**2,
+        unit_dec=float(unit_dec / frame.unit**2),
     )
-    turns = turns_for(float(clouds.sizes[split.train].mean()) ** 2, strata, network, gromov=targets.metric.gromov)
+    return Trained(network, frame, base, nugget, weights), rules
+
+
+def _phases(
+    clouds: PointClouds,
+    params: Parameters,
+    split: Split,
+    strata: Strata,
+    targets: Targets,
+    trained: Trained,
+    rules: Rules,
+) -> list[_Phase]:
+    network, recipe = params.network, params.recipe
+    square = float(np.minimum(clouds.sizes, params.transport.max_points or clouds.sizes.max())[split.train].mean()) ** 2
+    turns = turns_for(square, strata, network, gromov=targets.metric.gromov)
     blocks = Blocks(
         clouds,
         strata,
         targets,
-        base,
-        frame,
+        trained.base,
+        trained.frame,
         n_components=network.n_components,
         turns=turns,
         rotate=recipe.rotate and targets.metric.gromov,
     )
-    progress = Progress(start(params), params, np.inf, 0, 0.0)
-    history = History()
-    if saved is not None:
-        progress, history = of_saved(saved, progress)
-    outcome = train(
-        progress,
-        history,
-        blocks,
-        recipe if mean > 0 else replace(recipe, max_steps=0),
-        rules,
-        graph,
-        examine=_examiner(trained, clouds, split.train, split.held_out, targets, strata),
-        keep=lambda progress, history: keep(to_saved(progress, history)),
-        elapsed=lambda: time.perf_counter() - began,
-        show=show,
-    )
-    targets.warn(stacklevel=3)
-    return Fitted(replace(trained, params=outcome.params), history, outcome, targets.epsilon, split.held_out)
+    if not rules.mean_target > 0:  # all clouds are one: there is nothing to learn
+        recipe, rules = replace(recipe, max_steps=0), rules._replace(mean_target=1.0)
+    seconds = recipe.max_seconds
+    if seconds is not None and network.n_points:
+        seconds = ENCODER_TIME * seconds
+    examine = _divergence_look(trained, clouds, split, targets)
+    phases = [_Phase("encoder", blocks, replace(recipe, max_seconds=seconds), rules, examine)]
+    if network.n_points:
+        view = _decoder_look(trained, clouds, split, params.transport, rules, recipe)
+        alone = rules._replace(decoder_only=True)
+        phases.append(_Phase("decoder", blocks.without_targets(), recipe, alone, view))
+    return phases
 
 
 def _n_held_out(clouds: PointClouds, transport: Transport, recipe: Recipe) -> int:
     """Return how many clouds to hold out: fewer where their pairs would take long to solve."""
     size = np.minimum(clouds.sizes, transport.max_points or clouds.sizes.max()).mean()
     work = float(size**2) * (GROMOV_WORK if transport.gromov else 1)
-    return int(np.clip(np.sqrt(2 * LARGEST_TABLE / work), 32, recipe.n_validation))
+    return int(min(max(np.sqrt(2 * LARGEST_TABLE / work), 32), recipe.n_validation))
 
 
 def _strata(clouds: PointClouds, train_on: NDArray[np.int64], recipe: Recipe) -> Strata:
@@ -137,18 +192,13 @@ def _strata(clouds: PointClouds, train_on: NDArray[np.int64], recipe: Recipe) ->
     return replace(strata, members=tuple(train_on[members] for members in strata.members))
 
 
-def _examiner(
-    trained: Trained,
-    clouds: PointClouds,
-    train_on: NDArray[np.int64],
-    held_out: NDArray[np.int64],
-    targets: Targets,
-    strata: Strata,
+def _divergence_look(
+    trained: Trained, clouds: PointClouds, split: Split, targets: Targets
 ) -> Callable[[Any], Look]:
     """Return a function that looks how good weights are on held-out pairs."""
-    others = np.empty(0, np.int64)
+    held_out, others = split.held_out, np.empty(0, np.int64)
     if len(held_out) < FEW_HELD_OUT:
-        others = np.random.default_rng(0).permutation(train_on)[: 2 * FEW_HELD_OUT]
+        others = np.random.default_rng(0).permutation(split.train)[: 2 * FEW_HELD_OUT]
     positions = np.concatenate([held_out, others])
     rows, columns = np.triu_indices(len(positions), 1)
     new = rows < len(held_out) if len(held_out) else np.ones(len(rows), bool)
@@ -156,8 +206,27 @@ def _examiner(
     true = targets.blocks(positions[None])[0][rows, columns]
     some = clouds[positions]
 
-    def examine(params: Any) -> Look:
-        z, noise = replace(trained, params=params).embed(some)
+    def examine(weights: Any) -> Look:
+        z, noise = replace(trained, params=weights).embed(some)
         return look(((z[rows] - z[columns]) ** 2).sum(1) + noise[rows] + noise[columns], true)
+
+    return examine
+
+
+def _decoder_look(
+    trained: Trained, clouds: PointClouds, split: Split, transport: Transport, rules: Rules, recipe: Recipe
+) -> Callable[[Any], Look]:
+    """Return a function that looks how close decoded held-out clouds are to what they were."""
+    positions = split.held_out if len(split.held_out) >= FEW_HELD_OUT else split.train
+    some = clouds[positions[:MOST_DECODED]]
+    frame = trained.frame
+    options = {"epsilon": rules.epsilon_dec * frame.length**transport.degree_dec, "relative_epsilon": None}
+
+    def examine(weights: Any) -> Look:
+        model = replace(trained, params=weights)
+        points, mass = model.decode(model.embed(some).z)
+        decoded = PointClouds.from_list(list(points), list(mass))
+        apart = distances(some, decoded, transport.metric_dec, max_points=recipe.max_points, progress=False, **options)
+        return Look(float("nan"), float(apart.mean() / (rules.mean_target * frame.unit**2)))
 
     return examine

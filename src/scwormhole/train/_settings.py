@@ -77,6 +77,7 @@ class Recipe:
     max_points: int | None = 256  # points of a cloud that the network sees in a step
     coeff_dec: float = 0.1
     warmup: int = 50
+    decay: str = "cosine"  # or "exponential", as in the paper
     patience: int = 6  # looks without improvement after which training stops
     n_validation: int = 128
     rotate: bool = False  # turn clouds at random, for metrics that do not mind

@@ -42,8 +42,10 @@ class Rules(NamedTuple):
     epsilon_dec: float  # in the network's units
     mean_target: float  # in the network's units
     unit_dec: float  # of the decoder's divergence, in that of the encoder
+    decoder_only: bool = False  # the encoder stays as it is
 
 
+TOL_DEC, MOST_ITERATIONS_DEC = 1e-2, 100  # rough: the next step asks again
 OPTIMIZER = optax.chain(optax.clip_by_global_norm(1.0), optax.scale_by_adam())
 
 
@@ -86,6 +88,9 @@ def loss(params: Any, batch: Any, *, graph: Any, rules: Rules) -> tuple[Array, S
     """Return the loss of one batch: squared errors of divergences and, with a decoder, its reconstruction."""
     networks = nnx.merge(graph, params)
     z, noise = encode_strata(networks.encoder, batch)
+    if rules.decoder_only:
+        decoder_loss = reconstruction(networks.decoder, lax.stop_gradient(z), batch, rules)
+        return decoder_loss, StepInfo(jnp.zeros(()), decoder_loss)
     apart = squared_distances(z) + noise[:, None] + noise
     off = ~jnp.eye(len(z), dtype=bool)
     error = jnp.where(off, apart - batch.target, 0.0) / rules.mean_target
@@ -113,15 +118,24 @@ def reconstruction(decoder: Decoder, z: Array, batch: Any, rules: Rules) -> Arra
     if decoder.n_fixed:
         # clouds are fed from their own means, and decoded around what the vector says their mean is: their own
         points = points - z[:, None, : decoder.n_fixed]
-    first, total = 0, jnp.zeros(())
-    for truth, weights in zip(batch.points, batch.weights, strict=True):
-        some = slice(first, first + len(truth))
-        found = divergence(
-            points[some], truth, mass[some], b=weights, metric=rules.metric_dec, epsilon=rules.epsilon_dec
-        )
-        total = total + found.sum()
-        first += len(truth)
-    return total / first * rules.unit_dec / rules.mean_target
+    largest = max(truth.shape[1] for truth in batch.points)  # one size for all: one solver to compile
+    truth = jnp.concatenate([_widened(part, largest) for part in batch.points])
+    weights = jnp.concatenate([_widened(part, largest) for part in batch.weights])
+    found = divergence(
+        points,
+        truth,
+        mass,
+        b=weights,
+        metric=rules.metric_dec,
+        epsilon=rules.epsilon_dec,
+        tol=TOL_DEC,
+        max_iterations=MOST_ITERATIONS_DEC,
+    )
+    return found.mean() * rules.unit_dec / rules.mean_target
+
+
+def _widened(part: Array, size: int) -> Array:
+    return jnp.pad(part, [(0, 0), (0, size - part.shape[1]), *[(0, 0)] * (part.ndim - 2)])
 
 
 def squared_distances(z: Array) -> Array:

@@ -28,6 +28,11 @@ class Strata:
         """Clouds of a batch."""
         return sum(self.counts)
 
+    @property
+    def n_pairs(self) -> int:
+        """Pairs of a batch."""
+        return self.batch_size * (self.batch_size - 1) // 2
+
     def batch(self, number: int) -> Index:
         """Return the clouds of a batch, stratum after stratum; over the batches each cloud has its turn."""
         parts = [

@@ -1,7 +1,7 @@
 """A trained model at work: embeds and decodes, streaming. The host side of the networks."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
@@ -69,6 +69,35 @@ class Trained:
             weights.append(np.asarray(found[1], np.float64)[: len(some)])
         return self.frame.clouds(np.concatenate(points), MARGIN), np.concatenate(weights)
 
+    def header(self) -> dict[str, Any]:
+        """Return what JSON can hold of it."""
+        frame = {name: getattr(self.frame, name) for name in ("length", "unit", "centred")}
+        base = None if self.base is None else self.base.to_arrays()[1]
+        return {"network": asdict(self.network), "frame": frame, "nugget": self.nugget, "base": base}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays it consists of."""
+        arrays = {f"params{jax.tree_util.keystr(path)}": np.asarray(leaf) for path, leaf in _leaves(self.params)}
+        arrays |= {f"frame.{name}": getattr(self.frame, name) for name in ("origin", "low", "high")}
+        own = {} if self.base is None else self.base.to_arrays()[0]
+        return arrays | {f"base.{name}": array for name, array in own.items()}
+
+    @classmethod
+    def of(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> "Trained":
+        """Undo :meth:`header` and :meth:`arrays`."""
+        places = {name: arrays[f"frame.{name}"] for name in ("origin", "low", "high")}
+        network, frame = Network(**header["network"]), Frame(**header["frame"], **places)
+        own = {name.removeprefix("base."): array for name, array in arrays.items() if name.startswith("base.")}
+        base = None if header["base"] is None else BaseFeatures.from_arrays(own, header["base"])
+        template = define(network, frame, base=base is not None, nugget=header["nugget"])[1]
+        leaves = []
+        for path, leaf in _leaves(template):
+            found = arrays[f"params{jax.tree_util.keystr(path)}"]
+            if found.shape != leaf.shape:
+                raise ValueError(f"weights {jax.tree_util.keystr(path)} have shape {found.shape}, not {leaf.shape}")
+            leaves.append(found)
+        return cls(network, frame, base, header["nugget"], jax.tree.unflatten(jax.tree.structure(template), leaves))
+
     def _batches(self, clouds: PointClouds, batch_size: int | None) -> Iterator[PaddedBatch]:
         widest = max(clouds.dim, 3 * self.network.width, self.network.hidden)
         for rung in np.unique(clouds.rungs):
@@ -76,6 +105,10 @@ class Trained:
             each = int(rung) * (widest + self.network.n_heads * int(rung))
             rows = batch_size or int(np.clip(BATCH_NUMBERS // each, 1, MOST_ROWS))
             yield from clouds.batches(min(rows, 1 << (len(held) - 1).bit_length()), held)
+
+
+def _leaves(params: Any) -> list[tuple[Any, Any]]:
+    return jax.tree_util.tree_flatten_with_path(params)[0]
 
 
 def define(network: Network, frame: Frame, *, base: bool, nugget: bool, seed: int = 0) -> tuple[Any, Any]:

@@ -1,0 +1,450 @@
+"""Wormhole, the model users hold: remembers what a fit found. Arrays only, no AnnData; the work is done in ``train``."""
+
+import logging
+import os
+import shutil
+import warnings
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+from .clouds import Cloud, PointClouds
+from .io import read_folder, write_folder
+from .ot import BaseFeatures, Embedded
+from .ot._estimator import Estimator
+from .train import Fitted, Network, Recipe, Saved, Trained, fit, metric_name, read_parameters
+
+KIND, FORMAT = "scwormhole model", 1
+CHECKPOINT, CHECKPOINT_FORMAT = "scwormhole checkpoint", 1
+KEPT = ("epsilon_", "converged_", "history_", "dim_", "feature_names_in_")  # beside what was trained
+
+logger = logging.getLogger(__name__)
+
+
+class Wormhole(Estimator):
+    """Vectors for clouds, whose squared Euclidean distances are optimal-transport divergences; and back to clouds.
+
+    For two clouds ``((z_i - z_j)**2).sum()``, plus both nuggets where there are any, is about their divergence, in the
+    units of the user's points. A transformer learns it from solved pairs, on top of features that need no training
+    (:class:`scwormhole.ot.BaseFeatures`); a decoder learns to turn vectors into clouds. Some clouds are held out, in
+    whole patches where clouds share points, and decide when training stops and which weights are kept.
+
+    Parameters
+    ----------
+    metric
+        Divergence to learn: ``"S2"``, ``"W2"``, ``"S1"``, ``"W1"``, ``"GW"``, ``"GS"`` or a ground cost of your own; see
+        :func:`scwormhole.ot.pairwise`.
+    epsilon
+        Entropic regularisation: a share of the mean ground cost between clouds (see ``relative_epsilon``).
+    relative_epsilon
+        ``"mean"`` as said; ``"box"`` for points scaled to [-1, 1], as in the paper; None for the units of the cost.
+    n_components
+        Length of a vector.
+    base
+        Features under the transformer: ``"sliced"``, ``"tree"``, ``"invariant"`` (for GW and GS), None for none, or
+        ``"auto"``.
+    nugget
+        Whether each cloud may add something by itself, which is mostly sampling noise; ``"auto"`` finds out.
+    metric_dec
+        Divergence that decoded clouds are held to; ``"auto"`` is ``"S2"``, and ``"GS"`` for GW and GS.
+    epsilon_dec
+        Its epsilon, in the same units as ``epsilon``.
+    coeff_dec
+        Weight of the decoder's loss, which the encoder receives too; 0 for no decoder.
+    n_points
+        Points of a decoded cloud; the median size of the cohort by default.
+    decode_weights
+        Whether decoded points have weights of their own.
+    width
+        Length of a point's vector in the transformer.
+    hidden
+        Width of its hidden layers.
+    n_blocks
+        Number of attention blocks.
+    n_heads
+        Heads of each.
+    norm
+        ``"pre"``, or ``"post"`` as in the paper.
+    batch_size
+        Clouds of a step; all their pairs are learned.
+    learning_rate
+        Largest learning rate of Adam.
+    decay
+        How it falls: ``"cosine"``, or ``"exponential"`` as in the paper.
+    max_steps
+        Most steps.
+    max_seconds
+        Most seconds that a fit takes, compilation included; it ends a training, and no single step.
+    max_points
+        Most points of a cloud that the transformer sees in a step, sampled anew each time by weight; it embeds whole
+        clouds. 256 by default.
+    max_points_ot
+        Most points of a cloud in a solved pair; all by default.
+    tol
+        Relative tolerance of solved pairs.
+    n_validation
+        Clouds to hold out, at most a fifth of the cohort.
+    rotate
+        Whether clouds are turned at random in training where the metric does not mind, GW and GS.
+    checkpoint
+        Folder to keep a checkpoint in while fitting, so that a fit that was killed can be taken up again.
+    progress
+        Whether to show bars.
+    rng
+        Seed of everything.
+
+    Attributes
+    ----------
+    epsilon_
+        Epsilon in units of the ground cost.
+    converged_
+        Whether held-out clouds had stopped gaining when training ended.
+    history_
+        A list each of phase (encoder, decoder), step, seconds, held-out correlation, held-out error (of divergences over
+        their standard deviation; of decoded clouds over the mean divergence between clouds) and losses.
+    held_out_
+        Positions of the clouds that were held out.
+    base_
+        The fitted features, or None.
+    dim_
+        Dimension of the points.
+    n_points_
+        Points of a decoded cloud; 0 without a decoder.
+
+    Examples
+    --------
+    >>> import numpy as np, scwormhole as wh
+    >>> rng = np.random.default_rng(0)
+    >>> clouds = wh.PointClouds.from_list([rng.normal(size=(20, 2)) * rng.gamma(5.0) for _ in range(40)])
+    >>> model = wh.Wormhole(n_components=16, max_steps=30, coeff_dec=0, progress=False).fit(clouds)
+    >>> model.transform(clouds).shape
+    (40, 16)
+    """
+
+    def __init__(
+        self,
+        metric: Any = "S2",
+        *,
+        epsilon: float = 0.05,
+        relative_epsilon: Literal["mean", "box"] | None = "mean",
+        n_components: int = 128,
+        base: Literal["auto", "sliced", "tree", "invariant"] | None = "auto",
+        nugget: Literal["auto"] | bool = "auto",
+        metric_dec: Any = "auto",
+        epsilon_dec: float = 0.01,
+        coeff_dec: float = 0.01,
+        n_points: int | None = None,
+        decode_weights: bool = False,
+        width: int = Network.width,
+        hidden: int = Network.hidden,
+        n_blocks: int = Network.n_blocks,
+        n_heads: int = Network.n_heads,
+        norm: Literal["pre", "post"] = "pre",
+        batch_size: int = Recipe.batch_size,
+        learning_rate: float = Recipe.learning_rate,
+        decay: Literal["cosine", "exponential"] = "cosine",
+        max_steps: int | None = None,
+        max_seconds: float | None = None,
+        max_points: int | None = None,
+        max_points_ot: int | None = None,
+        tol: float = 1e-3,
+        n_validation: int = Recipe.n_validation,
+        rotate: bool = True,
+        checkpoint: str | os.PathLike[str] | None = None,
+        progress: bool = True,
+        rng: int = 0,
+    ) -> None:
+        given = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
+        super().__init__(given)
+
+    @classmethod
+    def paper(cls, **changes: Any) -> Self:
+        """Return the paper's model: a transformer alone, with its sizes, scaling, epsilons and rate.
+
+        Parameters
+        ----------
+        **changes
+            Parameters to set otherwise.
+        """
+        theirs = {
+            "epsilon": 0.1,
+            "relative_epsilon": "box",
+            "base": None,
+            "nugget": False,
+            "width": 128,
+            "hidden": 512,
+            "n_blocks": 3,
+            "n_heads": 4,
+            "norm": "post",
+            "batch_size": 16,
+            "learning_rate": 1e-4,
+            "decay": "exponential",
+            "max_steps": 10_000,
+            "coeff_dec": 0.1,
+        }
+        return cls(**{**theirs, **changes})
+
+    def fit(self, clouds: PointClouds, y: None = None, *, resume: bool = False) -> Self:
+        """Learn to embed, and to decode, a cohort.
+
+        Parameters
+        ----------
+        clouds
+            The cohort, of at least two clouds.
+        y
+            Of no effect.
+        resume
+            Whether to go on from the checkpoint of a fit to the same clouds that was interrupted; it then ends as it
+            would have.
+        """
+        clouds = self._cohort(clouds, fitted=False)
+        params, folder = read_parameters(self._params, clouds), self._params["checkpoint"]
+        saved = self._resumed(params.mark) if resume else self._fresh()
+
+        def keep(saved: Saved) -> None:
+            self._saved = saved._replace(header={**saved.header, "of": params.mark})
+            if folder is not None:
+                header = {"kind": CHECKPOINT, "format": CHECKPOINT_FORMAT, **self._saved.header}
+                write_folder(folder, header, saved.arrays, overwrite=True)
+
+        try:
+            found = fit(clouds, params, saved=saved, keep=keep, show=self._params["progress"])
+        except KeyboardInterrupt:
+            if hasattr(self, "_saved"):
+                logger.warning("interrupted after step %d; fit(clouds, resume=True) goes on", self._saved.header["step"])
+            raise
+        self._remember(found, clouds)
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+        return self
+
+    def transform(self, clouds: PointClouds, *, batch_size: int | None = None) -> NDArray[np.float32]:
+        """Return one vector a cloud.
+
+        Parameters
+        ----------
+        clouds
+            A cohort of the dimension that was fitted.
+        batch_size
+            Clouds at a time; by default as many as suit the processor. It changes no number beyond rounding.
+        """
+        return self.embed(clouds, batch_size=batch_size).z
+
+    def fit_transform(self, clouds: PointClouds, y: None = None) -> NDArray[np.float32]:
+        """Fit, and return one vector a cloud.
+
+        Parameters
+        ----------
+        clouds
+            The cohort.
+        y
+            Of no effect.
+        """
+        return self.fit(clouds).transform(clouds)
+
+    def nugget(self, clouds: PointClouds) -> NDArray[np.float32]:
+        """Return what each cloud adds by itself to its divergence from any other; zeros where there is no nugget.
+
+        Parameters
+        ----------
+        clouds
+            A cohort of the dimension that was fitted.
+        """
+        return self.embed(clouds).nugget
+
+    def embed(self, clouds: PointClouds, *, batch_size: int | None = None) -> Embedded:
+        """Return vectors and nuggets in one go.
+
+        Parameters
+        ----------
+        clouds
+            A cohort of the dimension that was fitted.
+        batch_size
+            See :meth:`transform`.
+        """
+        trained = self._fitted()
+        return trained.embed(self._cohort(clouds), batch_size=batch_size, progress=self._params["progress"])
+
+    def distances(self, first: PointClouds, second: PointClouds) -> NDArray[np.float32]:
+        """Return the approximate divergence between the clouds of two cohorts, one to one, nuggets included.
+
+        Parameters
+        ----------
+        first
+            A cohort.
+        second
+            Another of as many clouds.
+        """
+        one, other = self.embed(first), self.embed(second)
+        if len(one.z) != len(other.z):
+            raise ValueError(f"first has {len(first):,} clouds and second {len(second):,}; distances are one to one.")
+        return ((one.z - other.z) ** 2).sum(1) + one.nugget + other.nugget
+
+    def inverse_transform(self, z: ArrayLike) -> PointClouds:
+        """Return the clouds that vectors stand for, in the user's units.
+
+        Parameters
+        ----------
+        z
+            Vectors, one row a cloud.
+        """
+        points, weights = self._fitted().decode(self._vectors(z))
+        return PointClouds.from_list(list(points), list(weights) if self._params["decode_weights"] else None)
+
+    def barycenter(self, z: ArrayLike, weights: ArrayLike | None = None) -> Cloud:
+        """Return the cloud in the middle of clouds, given as vectors: the one that the vectors' mean stands for.
+
+        Parameters
+        ----------
+        z
+            Vectors, one row a cloud.
+        weights
+            Weights of the clouds, not negative; equal by default.
+        """
+        z = self._vectors(z)
+        share = np.ones(len(z)) if weights is None else np.asarray(weights, np.float64)
+        if share.shape != (len(z),) or not np.isfinite(share).all() or share.min() < 0 or not share.sum() > 0:
+            raise ValueError(f"weights must be {len(z)} finite numbers, not negative and not all zero.")
+        return self.inverse_transform((share / share.sum() @ z)[None])[0]
+
+    def interpolate(self, z0: ArrayLike, z1: ArrayLike, n: int = 8) -> PointClouds:
+        """Return clouds along the way from one to another, both ends included.
+
+        Parameters
+        ----------
+        z0
+            Vector of the first cloud.
+        z1
+            Vector of the last.
+        n
+            How many clouds, at least two.
+        """
+        if n < 2:
+            raise ValueError(f"n is {n}; give at least 2, for both ends are included.")
+        z0, z1 = (self._vectors(np.asarray(z, np.float32)[None])[0] for z in (z0, z1))
+        share = np.linspace(0, 1, n, dtype=np.float32)[:, None]
+        return self.inverse_transform((1 - share) * z0 + share * z1)
+
+    def score(self, clouds: PointClouds, y: None = None) -> float:
+        """Return the correlation of embedded with solved divergences, over pairs of at most 128 of the clouds.
+
+        Parameters
+        ----------
+        clouds
+            Clouds that were not trained on, if it is to say something of others.
+        y
+            Of no effect.
+        """
+        from .metrics import fidelity
+
+        return fidelity(self, clouds, n_repeats=1, n_exact=0).correlation
+
+    def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the model to a folder: a JSON header and arrays, no code.
+
+        Parameters
+        ----------
+        folder
+            A folder that does not exist.
+        overwrite
+            Whether a model that is there may be replaced.
+        """
+        trained = self._fitted()
+        metric = {name: metric_name(self._params[name]) for name in ("metric", "metric_dec")}
+        header: dict[str, Any] = {"kind": KIND, "format": FORMAT, "version": version("scwormhole")}
+        header |= {"params": {**self._params, **metric, "checkpoint": None}, "trained": trained.header()}
+        header |= {name: getattr(self, name) for name in KEPT}
+        arrays = trained.arrays() | {"held_out": self.held_out_}
+        write_folder(folder, header, arrays, overwrite=overwrite)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Self:
+        """Read a model that was saved; no code is run.
+
+        Parameters
+        ----------
+        folder
+            The folder.
+        """
+        header, arrays = read_folder(folder, KIND, FORMAT)
+        try:
+            model = cls(**header["params"])
+            model._trained = Trained.of(header["trained"], arrays)
+            for name in KEPT:
+                setattr(model, name, header[name])
+            model.held_out_ = arrays["held_out"]
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{folder} is damaged: {error}") from error
+        return model
+
+    @property
+    def base_(self) -> BaseFeatures | None:
+        """The fitted features, or None."""
+        return self._fitted().base
+
+    @property
+    def n_points_(self) -> int:
+        """Points of a decoded cloud; 0 without a decoder."""
+        return self._fitted().network.n_points
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_trained")
+
+    def _remember(self, found: Fitted, clouds: PointClouds) -> None:
+        self._trained, self.epsilon_, self.dim_ = found.trained, found.epsilon, clouds.dim
+        self.history_, self.held_out_ = asdict(found.history), found.held_out
+        self.converged_ = found.converged
+        self.feature_names_in_: list[str] | None = None
+        logger.info("trained: %s", found.advice)
+        if not self.converged_:
+            warnings.warn(f"training may go on: {found.advice}", ConvergenceWarning, stacklevel=3)
+
+    def _fitted(self) -> Trained:
+        if not hasattr(self, "_trained"):
+            raise NotFittedError("this Wormhole is not fitted yet; call .fit(clouds) first.")
+        return self._trained
+
+    def _cohort(self, clouds: Any, *, fitted: bool = True) -> PointClouds:
+        if not isinstance(clouds, PointClouds):
+            raise TypeError(
+                f"clouds is a {type(clouds).__name__}; give a scwormhole.PointClouds. "
+                "A list of arrays becomes one with PointClouds.from_list(arrays)."
+            )
+        if fitted and clouds.dim != self.dim_:
+            raise ValueError(f"clouds have {clouds.dim} dimensions, and the model was fitted in {self.dim_}.")
+        return clouds
+
+    def _vectors(self, z: ArrayLike) -> NDArray[np.float32]:
+        network = self._fitted().network
+        if not network.n_points:
+            raise ValueError("this model has no decoder, as coeff_dec is 0; fit one with coeff_dec above 0.")
+        z = np.asarray(z, np.float32)
+        if z.ndim != 2 or z.shape[1] != network.n_components or not len(z):
+            raise ValueError(f"z has shape {z.shape}; give at least one row of {network.n_components} numbers.")
+        if not np.isfinite(z).all():
+            raise ValueError("z has numbers that are not finite.")
+        return z
+
+    def _fresh(self) -> None:
+        folder = self._params["checkpoint"]
+        if folder is not None and Path(folder).exists():
+            raise FileExistsError(
+                f"the checkpoint {folder} exists; fit(clouds, resume=True) goes on from it. To start anew remove it."
+            )
+
+    def _resumed(self, mark: dict[str, Any]) -> Saved | None:
+        saved = getattr(self, "_saved", None)
+        folder = self._params["checkpoint"]
+        if saved is None and folder is not None and Path(folder).exists():
+            header, arrays = read_folder(folder, CHECKPOINT, CHECKPOINT_FORMAT)
+            saved = Saved(arrays, header)
+        if saved is not None and saved.header["of"] != mark:
+            found = saved.header["of"]
+            differ = ", ".join(name for name in mark if mark[name] != found.get(name))
+            raise ValueError(f"the checkpoint is of another fit; these differ: {differ}. Start anew without resume.")
+        return saved

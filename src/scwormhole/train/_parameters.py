@@ -1,0 +1,139 @@
+"""From a user's parameters to the records of this room: checked before any work is done."""
+
+import hashlib
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..clouds import PointClouds
+from ..ot import BaseFeatures
+from ._settings import DEGREES, Network, Recipe, Transport
+
+WHOLE = {
+    "n_components": 1,
+    "n_points": 1,
+    "width": 1,
+    "hidden": 1,
+    "n_blocks": 0,
+    "n_heads": 1,
+    "batch_size": 2,
+    "max_steps": 0,
+    "max_points": 1,
+    "max_points_ot": 1,
+    "n_validation": 0,
+    "rng": 0,
+}
+POSITIVE = ("epsilon", "epsilon_dec", "learning_rate", "max_seconds", "tol")
+OPTIONAL = ("n_points", "max_steps", "max_seconds", "max_points", "max_points_ot")
+CHOICES = {
+    "relative_epsilon": ("mean", "box", None),
+    "base": ("auto", "sliced", "tree", "invariant", None),
+    "nugget": ("auto", True, False),
+    "norm": ("pre", "post"),
+    "decay": ("cosine", "exponential"),
+}
+FREE = ("max_steps", "max_seconds", "checkpoint", "progress")  # may change when a fit is taken up again
+
+
+class Parameters(NamedTuple):
+    """What a fit is told."""
+
+    transport: Transport
+    network: Network
+    recipe: Recipe
+    base: BaseFeatures | None
+    nugget: bool  # where there is no base to decide
+    mark: dict[str, Any]  # what must be the same for a fit to be taken up again
+
+
+def read_parameters(params: dict[str, Any], clouds: PointClouds) -> Parameters:
+    """Return the records that parameters stand for, or say which of them is wrong.
+
+    Parameters
+    ----------
+    params
+        Parameters of a Wormhole by name.
+    clouds
+        The cohort it is to be fitted to.
+    """
+    _check(params)
+    if len(clouds) < 2:
+        raise ValueError("clouds holds a single cloud; at least two are needed, for there must be a pair to learn.")
+    params = dict(params)
+    gromov = params["metric"] in ("GW", "GS")
+    if params["metric_dec"] == "auto":
+        params["metric_dec"] = "GS" if gromov else "S2"
+    recipe_names = ("batch_size", "learning_rate", "decay", "max_seconds", "coeff_dec", "n_validation", "rotate", "rng")
+    chosen = {name: params[name] for name in ("max_steps", "max_points") if params[name] is not None}
+    return Parameters(
+        Transport(
+            **_some(params, "metric", "epsilon", "relative_epsilon", "metric_dec", "epsilon_dec", "tol"),
+            max_points=params["max_points_ot"],
+        ),
+        Network(
+            **_some(params, "n_components", "width", "hidden", "n_blocks", "n_heads"),
+            n_points=(params["n_points"] or int(np.median(clouds.sizes))) if params["coeff_dec"] > 0 else 0,
+            weighted=params["decode_weights"],
+            post=params["norm"] == "post",
+        ),
+        Recipe(**_some(params, *recipe_names), **chosen),
+        _base(params),
+        params["nugget"] is True,
+        _mark(clouds, params),
+    )
+
+
+def metric_name(metric: Any) -> str:
+    """Return the name of a metric, or of the user's own ground cost."""
+    return metric if isinstance(metric, str) else getattr(metric, "__name__", "cost")
+
+
+def _check(params: dict[str, Any]) -> None:
+    for name, least in WHOLE.items():
+        value = params[name]
+        right = isinstance(value, Integral) and not isinstance(value, bool) and value >= least
+        if not right and not (value is None and name in OPTIONAL):
+            raise ValueError(f"{name} is {value!r}; give a whole number of at least {least}.")
+    for name in POSITIVE:
+        value = params[name]
+        right = isinstance(value, Real) and not isinstance(value, bool) and np.isfinite(value) and value > 0
+        if not right and not (value is None and name in OPTIONAL):
+            raise ValueError(f"{name} is {value!r}; give a number above 0.")
+    coeff = params["coeff_dec"]
+    if not (isinstance(coeff, Real) and np.isfinite(coeff) and coeff >= 0):
+        raise ValueError(f"coeff_dec is {coeff!r}; give a number of at least 0; 0 is for no decoder.")
+    for name, allowed in CHOICES.items():
+        if not any(params[name] is choice or params[name] == choice for choice in allowed):
+            raise ValueError(f"{name} is {params[name]!r}; give one of {', '.join(map(repr, allowed))}.")
+    for name in ("metric", "metric_dec"):
+        known = {*DEGREES, *(("auto",) if name == "metric_dec" else ())}
+        if not callable(params[name]) and params[name] not in known:
+            raise ValueError(f"{name} is {params[name]!r}; give one of {', '.join(sorted(known))}, or a ground cost.")
+    if params["width"] % params["n_heads"]:
+        raise ValueError(f"width {params['width']} is not a multiple of n_heads {params['n_heads']}.")
+
+
+def _some(params: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: params[name] for name in names}
+
+
+def _base(params: dict[str, Any]) -> BaseFeatures | None:
+    if params["base"] is None:
+        return None
+    return BaseFeatures(
+        kind=params["base"],
+        max_points=params["max_points_ot"],
+        **_some(params, "metric", "n_components", "nugget", "rng", "progress"),
+    )
+
+
+def _mark(clouds: PointClouds, params: dict[str, Any]) -> dict[str, Any]:
+    digest = hashlib.blake2b(digest_size=16)
+    for array in (clouds.indptr, clouds.indices, clouds.weights):
+        digest.update(np.ascontiguousarray(array))
+    for position in np.unique(np.linspace(0, len(clouds) - 1, 16).astype(int)):
+        digest.update(np.ascontiguousarray(clouds[int(position)].points))
+    own = {name: value for name, value in params.items() if name not in FREE}
+    names = {name: metric_name(own[name]) for name in ("metric", "metric_dec")}
+    return {"clouds": digest.hexdigest(), **own, **names}
