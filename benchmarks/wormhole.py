@@ -75,7 +75,9 @@ def worker(row: str, folder: Path, changes: dict) -> dict:
     if len(np.unique(halves.test_labels)) > 1:
         some = np.random.default_rng(0).permutation(len(halves.train))[:20_000]
         z_train = model.transform(halves.train[np.sort(some)])
-        accuracy = wh.metrics.label_accuracy(z_train, halves.train_labels[np.sort(some)], z, halves.test_labels)
+        accuracy = wh.metrics.label_accuracy(
+            z_train, halves.train_labels[np.sort(some)], test_z=z, test_labels=halves.test_labels
+        )
     history = model.history_
     base = wh.metrics.fidelity(model.base_, halves.test, n_repeats=3, n_exact=0).correlation if model.base_ else None
     return {

@@ -1,4 +1,4 @@
-"""Wormhole, the model users hold: remembers what a fit found. Arrays only, no AnnData; the work is done in ``train``."""
+"""Wormhole, the model users hold: remembers what a fit found. Arrays only, no AnnData; ``train`` does the work."""
 
 import logging
 import os
@@ -15,12 +15,13 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from .clouds import Cloud, PointClouds
 from .io import read_folder, write_folder
-from .ot import BaseFeatures, Embedded
+from .ot import BaseFeatures, Embedded, pairwise
 from .ot._estimator import Estimator
-from .train import Fitted, Network, Recipe, Saved, Trained, fit, metric_name, read_parameters
+from .train import Fitted, Network, Recipe, Saved, Trained, fit, look, metric_name, read_parameters
 
 KIND, FORMAT = "scwormhole model", 1
 CHECKPOINT, CHECKPOINT_FORMAT = "scwormhole checkpoint", 1
+SCORED = 128  # clouds that a score is had from
 KEPT = ("epsilon_", "converged_", "history_", "dim_", "feature_names_in_")  # beside what was trained
 
 logger = logging.getLogger(__name__)
@@ -37,7 +38,7 @@ class Wormhole(Estimator):
     Parameters
     ----------
     metric
-        Divergence to learn: ``"S2"``, ``"W2"``, ``"S1"``, ``"W1"``, ``"GW"``, ``"GS"`` or a ground cost of your own; see
+        Divergence to learn: ``"S2"``, ``"W2"``, ``"S1"``, ``"W1"``, ``"GW"``, ``"GS"`` or a ground cost, see
         :func:`scwormhole.ot.pairwise`.
     epsilon
         Entropic regularisation: a share of the mean ground cost between clouds (see ``relative_epsilon``).
@@ -105,8 +106,8 @@ class Wormhole(Estimator):
     converged_
         Whether held-out clouds had stopped gaining when training ended.
     history_
-        A list each of phase (encoder, decoder), step, seconds, held-out correlation, held-out error (of divergences over
-        their standard deviation; of decoded clouds over the mean divergence between clouds) and losses.
+        A list each of phase (encoder, decoder), step, seconds, held-out correlation, held-out error (of divergences
+        over their standard deviation; of decoded clouds over the mean divergence between clouds) and losses.
     held_out_
         Positions of the clouds that were held out.
     base_
@@ -216,7 +217,9 @@ class Wormhole(Estimator):
             found = fit(clouds, params, saved=saved, keep=keep, show=self._params["progress"])
         except KeyboardInterrupt:
             if hasattr(self, "_saved"):
-                logger.warning("interrupted after step %d; fit(clouds, resume=True) goes on", self._saved.header["step"])
+                logger.warning(
+                    "interrupted after step %d; fit(clouds, resume=True) goes on", self._saved.header["step"]
+                )
             raise
         self._remember(found, clouds)
         if folder is not None:
@@ -283,7 +286,7 @@ class Wormhole(Estimator):
         one, other = self.embed(first), self.embed(second)
         if len(one.z) != len(other.z):
             raise ValueError(f"first has {len(first):,} clouds and second {len(second):,}; distances are one to one.")
-        return ((one.z - other.z) ** 2).sum(1) + one.nugget + other.nugget
+        return np.asarray(((one.z - other.z) ** 2).sum(1) + one.nugget + other.nugget)
 
     def inverse_transform(self, z: ArrayLike) -> PointClouds:
         """Return the clouds that vectors stand for, in the user's units.
@@ -326,12 +329,14 @@ class Wormhole(Estimator):
         """
         if n < 2:
             raise ValueError(f"n is {n}; give at least 2, for both ends are included.")
-        z0, z1 = (self._vectors(np.asarray(z, np.float32)[None])[0] for z in (z0, z1))
+        first, last = (self._vectors(np.asarray(z, np.float32)[None])[0] for z in (z0, z1))
         share = np.linspace(0, 1, n, dtype=np.float32)[:, None]
-        return self.inverse_transform((1 - share) * z0 + share * z1)
+        return self.inverse_transform((1 - share) * first + share * last)
 
     def score(self, clouds: PointClouds, y: None = None) -> float:
-        """Return the correlation of embedded with solved divergences, over pairs of at most 128 of the clouds.
+        """Return the correlation of embedded with solved divergences, over the pairs of the first 128 clouds.
+
+        :func:`scwormhole.metrics.fidelity` tells more.
 
         Parameters
         ----------
@@ -340,9 +345,11 @@ class Wormhole(Estimator):
         y
             Of no effect.
         """
-        from .metrics import fidelity
-
-        return fidelity(self, clouds, n_repeats=1, n_exact=0).correlation
+        z, nugget = self.embed(clouds := self._cohort(clouds)[: min(SCORED, len(clouds))])
+        options = {"epsilon": self.epsilon_, "relative_epsilon": None, "progress": self._params["progress"]}
+        true = pairwise(clouds, self._params["metric"], **options)
+        one, other = np.triu_indices(len(clouds), 1)
+        return look(((z[one] - z[other]) ** 2).sum(1) + nugget[one] + nugget[other], true[one, other]).correlation
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the model to a folder: a JSON header and arrays, no code.

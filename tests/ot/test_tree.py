@@ -13,7 +13,6 @@ def node_masses(tree, points, weights):
     return masses_of_leaves(tree, leaves_of(tree, points), weights)
 
 
-
 @pytest.fixture(scope="module")
 def points():
     generator = np.random.default_rng(0)

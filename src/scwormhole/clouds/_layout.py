@@ -57,8 +57,8 @@ def assemble(points: Points, indptr: ArrayLike, indices: ArrayLike, weights: Arr
     else:
         weights = _scaled(as_weights(weights, len(indices), "weights"), indptr, names)
     check_finite(points, indptr, indices, names)
-    own = (_frozen(array, source) for array, source in zip((indptr, indices, weights), given, strict=True))
-    return Layout(points, *own, names)
+    indptr, indices, weights = map(_frozen, (indptr, indices, weights), given)
+    return Layout(points, indptr, indices, weights, names)
 
 
 def as_weights(weights: ArrayLike, length: int, what: str) -> NDArray[np.float64]:

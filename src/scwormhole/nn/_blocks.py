@@ -42,7 +42,8 @@ class Block(nnx.Module):
         """Update the points of clouds, ``[b, n, w]``, by log-weights ``[b, n]``."""
         if self.post:
             h = self.first_norm(h + self.attend(h, log_weights))
-            return self.second_norm(h + self.narrow(jax.nn.relu(self.wide(h))))
+            h = self.second_norm(h + self.narrow(jax.nn.relu(self.wide(h))))
+            return h
         h = h + self.attend(self.first_norm(h), log_weights)
         return h + self.narrow(jax.nn.gelu(self.wide(self.second_norm(h))))
 

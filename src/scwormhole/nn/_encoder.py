@@ -63,15 +63,14 @@ class Encoder(nnx.Module):
         self.blocks = nnx.List([Block(width, hidden, n_heads, post=post, rngs=rngs) for _ in range(n_blocks)])
         self.norm = None if post else nnx.LayerNorm(width, rngs=rngs)
         n_free = n_components - n_fixed
+        self.out: nnx.Linear | None = None  # the paper's: the mean over the points is the embedding
         if base:
             self.stretch = nnx.Param(jnp.eye(n_free))
             self.context = nnx.Linear(n_free, width, rngs=rngs)
             self.wide = nnx.Linear(width + n_free, hidden, rngs=rngs)
             zeros = nnx.initializers.zeros_init()
             self.out = nnx.Linear(hidden, n_free + nugget, kernel_init=zeros, rngs=rngs)
-        elif post and width == n_components and not nugget:
-            self.out = None  # the paper's: the mean over the points is the embedding
-        else:
+        elif not post or width != n_components or nugget:
             self.out = nnx.Linear(width, n_free + nugget, rngs=rngs)
 
     def __call__(self, points: Array, weights: Array, features: Array, noise: Array) -> tuple[Array, Array]:
@@ -100,11 +99,11 @@ class Encoder(nnx.Module):
         for block in self.blocks:
             h = block(h, seen)
         pooled = jnp.einsum("bn,bnw->bw", weights, h if self.norm is None else self.norm(h))
+        if self.base:
+            pooled = jax.nn.gelu(self.wide(jnp.concatenate([pooled, shape], -1)))
+        vectors, noise = self._with_nugget(pooled if self.out is None else self.out(pooled), noise)
         if not self.base:
-            out = pooled if self.out is None else self.out(pooled)
-            return self._with_nugget(out, jnp.ones_like(noise))
-        inner = jax.nn.gelu(self.wide(jnp.concatenate([pooled, shape], -1)))
-        vectors, noise = self._with_nugget(self.out(inner), noise)
+            return vectors, noise
         return jnp.concatenate([features[:, : self.n_fixed], shape @ self.stretch[...] + vectors], -1), noise
 
     def _with_nugget(self, out: Array, noise: Array) -> tuple[Array, Array]:

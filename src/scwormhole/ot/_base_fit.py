@@ -108,6 +108,6 @@ class FittedBase:
 
 
 def own_columns(measured: Measured, size: NDArray[np.float64], degree: int) -> Array:
-    """Return what a cloud may add by itself, as costs: spread, scatter, and spread and one over the number of points."""
+    """Return what a cloud may add by itself, as costs: spread, scatter, and one over its number of points."""
     spread, scatter = measured.spread ** (degree / 2), measured.scatter ** (degree / 2)
     return np.stack([spread, scatter, measured.share * size ** (degree / 2), measured.share * spread], axis=-1)

@@ -70,12 +70,15 @@ class Drive:
         )
         # both clouds of a pair are padded to one size, which keeps shapes few
         size = padded_sizes(np.maximum(self.rungs(first), self.rungs(second)), 1)
-        sides = (
-            lambda size, members, c=c, own=own: self._prepared(c, members, size, own)
-            for c, own in ((first, alone), (second, others_alone))
-        )
+
+        def one(size: int, members: Index) -> Prepared:
+            return self._prepared(first, members, size, alone)
+
+        def other(size: int, members: Index) -> Prepared:
+            return self._prepared(second, members, size, others_alone)
+
         with self._bar(n) as bar:
-            for members, solved in self._pairs(*sides, size, size):
+            for members, solved in self._pairs(one, other, size, size):
                 table.put(members, solved)
                 bar.update(len(members))
         if self.metric.debiased:
@@ -125,9 +128,9 @@ class Drive:
         used, places = np.unique(pairs, return_inverse=True)
         half = pairs.shape[1] // 2
         if half and 16 * int(padded[used].sum()) * self.dim > self.max_memory // 4:
-            for first, part in ((0, pairs[:, :half]), (half, pairs[:, half:])):
+            for before, part in ((0, pairs[:, :half]), (half, pairs[:, half:])):
                 for members, solved in self.listed(clouds, part, padded, alone, whole=whole):
-                    yield first + members, solved
+                    yield before + members, solved
             return
         # every cloud is prepared once, however many pairs it is in
         ready, place = {}, np.empty(len(used), np.int64)
@@ -135,11 +138,17 @@ class Drive:
             here = np.flatnonzero(padded[used] == size)
             ready[int(size)] = self._prepared(clouds, used[here], int(size), alone)
             place[here] = np.arange(len(here))
-        sides = (
-            lambda size, members, row=row: Prepared(*(part[place[row[members]]] for part in ready[size]))
-            for row in places.reshape(pairs.shape)
+        first, second = places.reshape(pairs.shape)
+
+        def some(size: int, rows: Index) -> Prepared:
+            return Prepared(*(part[place[rows]] for part in ready[size]))
+
+        yield from self._pairs(
+            lambda size, members: some(size, first[members]),
+            lambda size, members: some(size, second[members]),
+            *padded[pairs],
+            whole=whole,
         )
-        yield from self._pairs(*sides, *padded[pairs], whole=whole)
 
     def _pairs(
         self, one: _Gather, other: _Gather, n: Index, m: Index, *, whole: bool = False

@@ -112,7 +112,9 @@ class Targets:
         pairs = np.stack([members[:, rows].ravel(), members[:, columns].ravel()])
         values = self._table[tuple(pairs)].astype(np.float64) if len(self._table) else np.full(pairs.shape[1], np.nan)
         unknown = np.flatnonzero(np.isnan(values))
-        for places, solved in self._drive.listed(self._clouds, pairs[:, unknown], self._padded, self._alone, whole=True):
+        for places, solved in self._drive.listed(
+            self._clouds, pairs[:, unknown], self._padded, self._alone, whole=True
+        ):
             values[unknown[places]] = solved.value
             self.n_solved += len(places)
             self.n_unconverged += int((~solved.converged).sum())

@@ -2,6 +2,7 @@
 
 from ._checkpoint import Saved
 from ._fit import Fitted, fit
+from ._held_out import look
 from ._loop import History
 from ._parameters import Parameters, metric_name, read_parameters
 from ._settings import Network, Recipe, Transport
@@ -17,6 +18,7 @@ __all__ = [
     "Trained",
     "Transport",
     "fit",
+    "look",
     "metric_name",
     "read_parameters",
 ]

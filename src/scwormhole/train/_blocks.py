@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..clouds import PaddedBatch, PointClouds
-from ..ot import BaseFeatures, Targets
+from scwormhole.clouds import PaddedBatch, PointClouds
+from scwormhole.ot import BaseFeatures, Targets
+
 from ._frame import Frame
 from ._settings import Network
 from ._strata import Strata
+from ._use import nothing_known
 
 MOST_KEPT = 1 << 28  # bytes of features and divergences that are kept for another turn
 SOLVED = 300.0  # what solving an entry of a cost matrix costs, in floating-point operations of the network
@@ -154,9 +156,9 @@ class Blocks:
             self._kept.popitem(last=False)
 
     def _features(self, members: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return features and nuggets in the network's units; without a base, nothing to start from."""
+        """Return features and nuggets in the network's units."""
         if self.base is None:
-            return np.zeros((len(members), self.n_components), np.float32), np.ones(len(members), np.float32)
+            return nothing_known(len(members), self.n_components)
         z, noise = self.base.embed(self.clouds[members])
         return z / np.float32(self.frame.unit), noise / np.float32(self.frame.unit**2)
 
@@ -174,9 +176,7 @@ class Blocks:
         return points, weights
 
 
-def sampled(
-    clouds: PointClouds, members: NDArray[np.int64], size: int, generator: np.random.Generator
-) -> PaddedBatch:
+def sampled(clouds: PointClouds, members: NDArray[np.int64], size: int, generator: np.random.Generator) -> PaddedBatch:
     """Return clouds padded to a size; larger ones as a systematic sample by weight, drawn anew each time."""
     large = clouds.sizes[members] > size
     if not large.any():
@@ -199,7 +199,7 @@ def turned(points: NDArray[np.float32], generator: np.random.Generator) -> NDArr
     """Return each cloud turned, or mirrored, at random."""
     dim = points.shape[2]
     turns = np.linalg.qr(generator.normal(size=(len(points), dim, dim)))[0]
-    return np.matmul(points, turns.astype(np.float32))
+    return np.asarray(np.matmul(points, turns), np.float32)
 
 
 def prefetched(blocks: Blocks, spans: Iterator[range]) -> Iterator[tuple[range, Feed]]:

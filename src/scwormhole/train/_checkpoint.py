@@ -38,7 +38,9 @@ def of_saved(saved: Saved, template: Progress) -> tuple[Progress, History]:
     if len(saved.arrays) != len(leaves) or any(
         f is None or f.shape != leaf.shape for f, leaf in zip(found, leaves, strict=True)
     ):
-        raise ValueError("the checkpoint is of another model: its arrays do not fit. Remove it, or fit with resume=False.")
+        raise ValueError(
+            "the checkpoint is of another model: its arrays do not fit. Remove it, or fit with resume=False."
+        )
     state, best = jax.tree.unflatten(structure, [jax.numpy.asarray(f) for f in found])
     numbers = {name: saved.header[name] for name in NUMBERS}
     return Progress(state=state, best=best, **numbers), History(**saved.header["history"])

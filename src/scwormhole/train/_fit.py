@@ -8,13 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..clouds import PointClouds
-from ..ot import Targets, distances
+from scwormhole.clouds import PointClouds
+from scwormhole.ot import Targets, distances
+
 from ._blocks import GROMOV_WORK, Blocks, turns_for
 from ._checkpoint import Saved, of_saved, to_saved
 from ._frame import frame_of
 from ._held_out import Look, Split, look, split_clouds
-from ._loop import History, Outcome, begin, train
+from ._loop import History, Outcome, Progress, begin, train
 from ._parameters import Parameters
 from ._settings import Recipe, Transport
 from ._step import Rules
@@ -77,7 +78,7 @@ def fit(
     targets = transport.targets(clouds, recipe.max_steps * strata.n_pairs, recipe.rng)
     trained, rules = _prepared(clouds, params, split, strata, targets)
     phases = _phases(clouds, params, split, strata, targets, trained, rules)
-    history, ends, weights = History(), [], trained.params
+    history, weights = History(), trained.params
     names = [phase.name for phase in phases]
     first = names.index(saved.header["phase"]) if saved else 0
     ends = [Outcome(None, *end) for end in saved.header["ends"]] if saved else []
@@ -85,7 +86,7 @@ def fit(
         progress = begin(weights, earlier + time.perf_counter() - began)
         if saved is not None and phase is phases[first]:
             progress, history = of_saved(saved, progress)
-        told = [(end.converged, end.advice) for end in ends]
+        so_far = [(end.converged, end.advice) for end in ends]
         outcome = train(
             phase.name,
             progress,
@@ -95,7 +96,7 @@ def fit(
             phase.rules,
             trained.graph,
             examine=phase.examine,
-            keep=lambda progress, name=phase.name, told=told: keep(to_saved(name, progress, history, told)),
+            keep=_keeper(keep, phase.name, history, so_far),
             elapsed=lambda: earlier + time.perf_counter() - began,
             show=show,
         )
@@ -111,6 +112,12 @@ def fit(
         targets.epsilon,
         split.held_out,
     )
+
+
+def _keeper(
+    keep: Callable[[Saved], None], phase: str, history: History, ends: list[tuple[bool, str]]
+) -> Callable[[Progress], None]:
+    return lambda progress: keep(to_saved(phase, progress, history, ends))
 
 
 def _prepared(
@@ -192,9 +199,7 @@ def _strata(clouds: PointClouds, train_on: NDArray[np.int64], recipe: Recipe) ->
     return replace(strata, members=tuple(train_on[members] for members in strata.members))
 
 
-def _divergence_look(
-    trained: Trained, clouds: PointClouds, split: Split, targets: Targets
-) -> Callable[[Any], Look]:
+def _divergence_look(trained: Trained, clouds: PointClouds, split: Split, targets: Targets) -> Callable[[Any], Look]:
     """Return a function that looks how good weights are on held-out pairs."""
     held_out, others = split.held_out, np.empty(0, np.int64)
     if len(held_out) < FEW_HELD_OUT:
@@ -220,13 +225,14 @@ def _decoder_look(
     positions = split.held_out if len(split.held_out) >= FEW_HELD_OUT else split.train
     some = clouds[positions[:MOST_DECODED]]
     frame = trained.frame
-    options = {"epsilon": rules.epsilon_dec * frame.length**transport.degree_dec, "relative_epsilon": None}
+    options: dict[str, Any] = {"epsilon": rules.epsilon_dec * frame.length**transport.degree_dec}
+    options |= {"relative_epsilon": None, "max_points": recipe.max_points, "progress": False}
 
     def examine(weights: Any) -> Look:
         model = replace(trained, params=weights)
         points, mass = model.decode(model.embed(some).z)
         decoded = PointClouds.from_list(list(points), list(mass))
-        apart = distances(some, decoded, transport.metric_dec, max_points=recipe.max_points, progress=False, **options)
+        apart = distances(some, decoded, transport.metric_dec, **options)
         return Look(float("nan"), float(apart.mean() / (rules.mean_target * frame.unit**2)))
 
     return examine

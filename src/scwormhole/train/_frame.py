@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..clouds import PaddedBatch, PointClouds
+from scwormhole.clouds import PaddedBatch, PointClouds
 
 SAMPLE = 512  # clouds looked at
 

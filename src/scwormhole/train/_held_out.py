@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..clouds import PointClouds
+from scwormhole.clouds import PointClouds
 
 FEWEST = 8  # clouds below which none can be spared
 SHARE = 5  # at most one cloud in so many is held out

@@ -1,6 +1,7 @@
 """The host loop: feeds steps, looks at held-out clouds, stops, keeps the best. No mathematics of its own."""
 
 import logging
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -73,7 +74,7 @@ def learning_rate(recipe: Recipe, step: int, share: float) -> float:
     warm = recipe.learning_rate * min(1.0, (step + 1) / max(1, recipe.warmup))
     if recipe.decay == "exponential":
         return warm * 0.99 ** (step // 100)
-    return warm * 0.5 * (1.0 + np.cos(np.pi * min(1.0, share)))
+    return warm * 0.5 * (1.0 + math.cos(math.pi * min(1.0, share)))
 
 
 def begin(params: Any, seconds: float) -> Progress:

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..clouds import PointClouds
-from ..ot import BaseFeatures
+from scwormhole.clouds import PointClouds
+from scwormhole.ot import BaseFeatures
+
 from ._settings import DEGREES, Network, Recipe, Transport
 
 WHOLE = {
@@ -91,18 +92,13 @@ def metric_name(metric: Any) -> str:
 
 def _check(params: dict[str, Any]) -> None:
     for name, least in WHOLE.items():
-        value = params[name]
-        right = isinstance(value, Integral) and not isinstance(value, bool) and value >= least
-        if not right and not (value is None and name in OPTIONAL):
-            raise ValueError(f"{name} is {value!r}; give a whole number of at least {least}.")
+        if not _is_number(params[name], Integral, name) or (params[name] is not None and params[name] < least):
+            raise ValueError(f"{name} is {params[name]!r}; give a whole number of at least {least}.")
     for name in POSITIVE:
-        value = params[name]
-        right = isinstance(value, Real) and not isinstance(value, bool) and np.isfinite(value) and value > 0
-        if not right and not (value is None and name in OPTIONAL):
-            raise ValueError(f"{name} is {value!r}; give a number above 0.")
-    coeff = params["coeff_dec"]
-    if not (isinstance(coeff, Real) and np.isfinite(coeff) and coeff >= 0):
-        raise ValueError(f"coeff_dec is {coeff!r}; give a number of at least 0; 0 is for no decoder.")
+        if not _is_number(params[name], Real, name) or (params[name] is not None and not params[name] > 0):
+            raise ValueError(f"{name} is {params[name]!r}; give a number above 0.")
+    if not _is_number(params["coeff_dec"], Real, "coeff_dec") or params["coeff_dec"] < 0:
+        raise ValueError(f"coeff_dec is {params['coeff_dec']!r}; give a number of at least 0; 0 is for no decoder.")
     for name, allowed in CHOICES.items():
         if not any(params[name] is choice or params[name] == choice for choice in allowed):
             raise ValueError(f"{name} is {params[name]!r}; give one of {', '.join(map(repr, allowed))}.")
@@ -112,6 +108,13 @@ def _check(params: dict[str, Any]) -> None:
             raise ValueError(f"{name} is {params[name]!r}; give one of {', '.join(sorted(known))}, or a ground cost.")
     if params["width"] % params["n_heads"]:
         raise ValueError(f"width {params['width']} is not a multiple of n_heads {params['n_heads']}.")
+
+
+def _is_number(value: Any, kind: Any, name: str) -> bool:
+    """Return whether a value is a finite number of a kind, or left open where that is allowed."""
+    if value is None:
+        return name in OPTIONAL
+    return isinstance(value, kind) and not isinstance(value, bool) and bool(np.isfinite(float(value)))
 
 
 def _some(params: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -131,9 +134,9 @@ def _base(params: dict[str, Any]) -> BaseFeatures | None:
 def _mark(clouds: PointClouds, params: dict[str, Any]) -> dict[str, Any]:
     digest = hashlib.blake2b(digest_size=16)
     for array in (clouds.indptr, clouds.indices, clouds.weights):
-        digest.update(np.ascontiguousarray(array))
+        digest.update(np.ascontiguousarray(array).tobytes())
     for position in np.unique(np.linspace(0, len(clouds) - 1, 16).astype(int)):
-        digest.update(np.ascontiguousarray(clouds[int(position)].points))
+        digest.update(np.ascontiguousarray(clouds[int(position)].points).tobytes())
     own = {name: value for name, value in params.items() if name not in FREE}
     names = {name: metric_name(own[name]) for name in ("metric", "metric_dec")}
     return {"clouds": digest.hexdigest(), **own, **names}

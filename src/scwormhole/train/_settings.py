@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from ..clouds import PointClouds
-from ..ot import Targets
+from scwormhole.clouds import PointClouds
+from scwormhole.ot import Targets
 
 DEGREES = {"S2": 2, "W2": 2, "S1": 1, "W1": 1, "GS": 4, "GW": 4}  # with this power of the coordinates they grow
 

@@ -9,8 +9,8 @@ import optax
 from flax import nnx
 from jax import Array, lax
 
-from ..nn import Decoder, Encoder
-from ..ot import divergence
+from scwormhole.nn import Decoder, Encoder
+from scwormhole.ot import divergence
 
 
 class Networks(nnx.Module):
@@ -55,9 +55,7 @@ def start(params: Any) -> TrainState:
 
 
 @partial(jax.jit, static_argnames=("graph", "rules"), donate_argnames=("state",))
-def run_steps(
-    state: TrainState, feed: Any, rates: Array, *, graph: Any, rules: Rules
-) -> tuple[TrainState, StepInfo]:
+def run_steps(state: TrainState, feed: Any, rates: Array, *, graph: Any, rules: Rules) -> tuple[TrainState, StepInfo]:
     """Take as many steps as the feed holds.
 
     Parameters

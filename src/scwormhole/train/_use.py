@@ -11,9 +11,10 @@ from flax import nnx
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
-from ..clouds import PaddedBatch, PointClouds
-from ..nn import Decoder, Encoder
-from ..ot import BaseFeatures, Embedded
+from scwormhole.clouds import PaddedBatch, PointClouds
+from scwormhole.nn import Decoder, Encoder
+from scwormhole.ot import BaseFeatures, Embedded
+
 from ._frame import Frame
 from ._settings import Network
 from ._step import Networks
@@ -45,12 +46,11 @@ class Trained:
         encode = partial(_encode, self.params, graph=self.graph)
         with tqdm(total=len(clouds), desc="embedding", unit="cloud", delay=2, disable=not progress) as bar:
             for batch in self._batches(clouds, batch_size):
-                features, own = (
-                    (np.zeros((len(batch.points), k), np.float32), np.ones(len(batch.points), np.float32))
-                    if self.base is None
-                    else self.base.features(batch.points, batch.weights)
-                )
-                found = encode(*self.frame.points(batch), features / unit, own / unit**2)
+                known = nothing_known(len(batch.points), k)
+                if self.base is not None:
+                    features, own = self.base.features(batch.points, batch.weights)
+                    known = Embedded(features / unit, own / unit**2)
+                found = encode(*self.frame.points(batch), *known)
                 count = len(batch.index)
                 z[batch.index], noise[batch.index] = (np.asarray(part)[:count] for part in found)
                 bar.update(count)
@@ -85,7 +85,7 @@ class Trained:
     @classmethod
     def of(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> "Trained":
         """Undo :meth:`header` and :meth:`arrays`."""
-        places = {name: arrays[f"frame.{name}"] for name in ("origin", "low", "high")}
+        places: dict[str, Any] = {name: arrays[f"frame.{name}"] for name in ("origin", "low", "high")}
         network, frame = Network(**header["network"]), Frame(**header["frame"], **places)
         own = {name.removeprefix("base."): array for name, array in arrays.items() if name.startswith("base.")}
         base = None if header["base"] is None else BaseFeatures.from_arrays(own, header["base"])
@@ -107,6 +107,11 @@ class Trained:
             yield from clouds.batches(min(rows, 1 << (len(held) - 1).bit_length()), held)
 
 
+def nothing_known(n_clouds: int, n_components: int) -> Embedded:
+    """Return what stands for features, in the network's units, where there are none."""
+    return Embedded(np.zeros((n_clouds, n_components), np.float32), np.ones(n_clouds, np.float32))
+
+
 def _leaves(params: Any) -> list[tuple[Any, Any]]:
     return jax.tree_util.tree_flatten_with_path(params)[0]
 
@@ -115,7 +120,7 @@ def define(network: Network, frame: Frame, *, base: bool, nugget: bool, seed: in
     """Return the definition of the networks, and their first weights."""
     dim = len(frame.origin)
     n_fixed = dim if frame.centred else 0
-    sizes = {"width": network.width, "hidden": network.hidden, "n_blocks": network.n_blocks}
+    sizes: dict[str, Any] = {"width": network.width, "hidden": network.hidden, "n_blocks": network.n_blocks}
     shared = {**sizes, "n_heads": network.n_heads, "n_fixed": n_fixed, "post": network.post}
 
     def make() -> Networks:
@@ -128,8 +133,7 @@ def define(network: Network, frame: Frame, *, base: bool, nugget: bool, seed: in
             )
         return Networks(encoder, decoder)
 
-    networks = make()
-    return nnx.split(networks)
+    return nnx.split(make())
 
 
 @partial(jax.jit, static_argnames=("graph",))
