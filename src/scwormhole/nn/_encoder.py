@@ -62,16 +62,16 @@ class Encoder(nnx.Module):
         self.embed = nnx.Linear(dim, width, rngs=rngs)
         self.blocks = nnx.List([Block(width, hidden, n_heads, post=post, rngs=rngs) for _ in range(n_blocks)])
         self.norm = None if post else nnx.LayerNorm(width, rngs=rngs)
-        n_free = n_components - n_fixed
-        self.out: nnx.Linear | None = None  # the paper's: the mean over the points is the embedding
+        n_free, out = n_components - n_fixed, None
         if base:
             self.stretch = nnx.Param(jnp.eye(n_free))
             self.context = nnx.Linear(n_free, width, rngs=rngs)
             self.wide = nnx.Linear(width + n_free, hidden, rngs=rngs)
             zeros = nnx.initializers.zeros_init()
-            self.out = nnx.Linear(hidden, n_free + nugget, kernel_init=zeros, rngs=rngs)
+            out = nnx.Linear(hidden, n_free + nugget, kernel_init=zeros, rngs=rngs)
         elif not post or width != n_components or nugget:
-            self.out = nnx.Linear(width, n_free + nugget, rngs=rngs)
+            out = nnx.Linear(width, n_free + nugget, rngs=rngs)
+        self.out = out  # none in the paper's: the mean over the points is the embedding
 
     def __call__(self, points: Array, weights: Array, features: Array, noise: Array) -> tuple[Array, Array]:
         """Embed clouds.
