@@ -69,6 +69,9 @@ class Wormhole(Estimator):
         Number of attention blocks.
     n_heads
         Heads of each.
+    n_induced
+        Learned vectors through which the points see one another, which is linear in their number; 0 for attention of
+        every point to every point, as in the paper.
     norm
         ``"pre"``, or ``"post"`` as in the paper.
     batch_size
@@ -145,6 +148,7 @@ class Wormhole(Estimator):
         hidden: int = Network.hidden,
         n_blocks: int = Network.n_blocks,
         n_heads: int = Network.n_heads,
+        n_induced: int = Network.n_induced,
         norm: Literal["pre", "post"] = "pre",
         batch_size: int = Recipe.batch_size,
         learning_rate: float = Recipe.learning_rate,
@@ -181,6 +185,7 @@ class Wormhole(Estimator):
             "hidden": 512,
             "n_blocks": 3,
             "n_heads": 4,
+            "n_induced": 0,
             "norm": "post",
             "batch_size": 16,
             "learning_rate": 1e-4,

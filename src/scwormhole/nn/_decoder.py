@@ -27,6 +27,8 @@ class Decoder(nnx.Module):
         Number of attention blocks.
     n_heads
         Heads of each.
+    n_induced
+        Learned vectors between the points in each; 0 for attention of every point to every point.
     n_fixed
         How many of the first components are the mean of the cloud; the others say how points lie around it.
     weighted
@@ -47,6 +49,7 @@ class Decoder(nnx.Module):
         hidden: int,
         n_blocks: int,
         n_heads: int,
+        n_induced: int,
         n_fixed: int,
         weighted: bool,
         post: bool,
@@ -55,7 +58,9 @@ class Decoder(nnx.Module):
         self.n_points, self.width, self.n_fixed, self.weighted = n_points, width, n_fixed, weighted
         self.multiply = nnx.Linear(n_components - n_fixed, n_points * width, rngs=rngs)
         self.seeds = nnx.Param(jax.random.normal(rngs.params(), (n_points, width)))
-        self.blocks = nnx.List([Block(width, hidden, n_heads, post=post, rngs=rngs) for _ in range(n_blocks)])
+        self.blocks = nnx.List(
+            [Block(width, hidden, n_heads, n_induced=n_induced, post=post, rngs=rngs) for _ in range(n_blocks)]
+        )
         self.norm = None if post else nnx.LayerNorm(width, rngs=rngs)
         self.out = nnx.Linear(width, dim + weighted, rngs=rngs)
         self.middle = nnx.Linear(n_components, dim, rngs=rngs) if not n_fixed else None

@@ -31,6 +31,8 @@ class Encoder(nnx.Module):
         Number of attention blocks.
     n_heads
         Heads of each.
+    n_induced
+        Learned vectors between the points in each; 0 for attention of every point to every point.
     n_fixed
         How many of the first components are taken from the features as they are: the mean of the cloud.
     base
@@ -52,6 +54,7 @@ class Encoder(nnx.Module):
         hidden: int,
         n_blocks: int,
         n_heads: int,
+        n_induced: int,
         n_fixed: int,
         base: bool,
         nugget: bool,
@@ -60,7 +63,9 @@ class Encoder(nnx.Module):
     ) -> None:
         self.n_fixed, self.base, self.nugget = n_fixed, base, nugget
         self.embed = nnx.Linear(dim, width, rngs=rngs)
-        self.blocks = nnx.List([Block(width, hidden, n_heads, post=post, rngs=rngs) for _ in range(n_blocks)])
+        self.blocks = nnx.List(
+            [Block(width, hidden, n_heads, n_induced=n_induced, post=post, rngs=rngs) for _ in range(n_blocks)]
+        )
         self.norm = None if post else nnx.LayerNorm(width, rngs=rngs)
         n_free, out = n_components - n_fixed, None
         if base:

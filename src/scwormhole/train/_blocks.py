@@ -21,7 +21,7 @@ from ._strata import Strata
 from ._use import nothing_known
 
 MOST_KEPT = 1 << 28  # bytes of features and divergences that are kept for another turn
-SOLVED = 300.0  # what solving an entry of a cost matrix costs, in floating-point operations of the network
+SOLVED = 900.0  # what solving an entry of a cost matrix costs, in floating-point operations of the network
 GROMOV_WORK = 10  # how many times dearer a pair is for Gromov-Wasserstein
 MOST_TURNS = 16
 
@@ -67,7 +67,8 @@ def step_flops(strata: Strata, network: Network) -> float:
     """Return the floating-point operations of a step, about: three times those of the encoder."""
     linear = 2 * (4 * network.width**2 + 2 * network.width * network.hidden)
     places = zip(strata.counts, strata.sizes, strict=True)
-    return 3.0 * network.n_blocks * sum(b * n * (linear + 4 * n * network.width) for b, n in places)
+    seen = 2 * network.n_induced
+    return 3.0 * network.n_blocks * sum(b * n * (linear + 4 * (seen or n) * network.width) for b, n in places)
 
 
 class Blocks:

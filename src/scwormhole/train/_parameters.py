@@ -18,6 +18,7 @@ WHOLE = {
     "hidden": 1,
     "n_blocks": 0,
     "n_heads": 1,
+    "n_induced": 0,
     "batch_size": 2,
     "max_steps": 0,
     "max_points": 1,
@@ -73,7 +74,7 @@ def read_parameters(params: dict[str, Any], clouds: PointClouds) -> Parameters:
             max_points=params["max_points_ot"],
         ),
         Network(
-            **_some(params, "n_components", "width", "hidden", "n_blocks", "n_heads"),
+            **_some(params, "n_components", "width", "hidden", "n_blocks", "n_heads", "n_induced"),
             n_points=(params["n_points"] or int(np.median(clouds.sizes))) if params["coeff_dec"] > 0 else 0,
             weighted=params["decode_weights"],
             post=params["norm"] == "post",

@@ -61,6 +61,7 @@ class Network:
     hidden: int = 128
     n_blocks: int = 2
     n_heads: int = 4
+    n_induced: int = 16  # learned vectors between the points in attention; 0 for every point to every point
     n_points: int = 0  # of a decoded cloud; 0 for no decoder
     weighted: bool = False  # decoded points have weights of their own
     post: bool = False  # normalise after each residual, as the paper does
@@ -72,13 +73,13 @@ class Recipe:
 
     batch_size: int = 32
     learning_rate: float = 1e-3
-    max_steps: int = 1500
+    max_steps: int = 1000
     max_seconds: float | None = None
     max_points: int | None = 256  # points of a cloud that the network sees in a step
     coeff_dec: float = 0.1
     warmup: int = 50
     decay: str = "cosine"  # or "exponential", as in the paper
-    patience: int = 6  # looks without improvement after which training stops
+    patience: int = 10  # looks without improvement after which training stops
     n_validation: int = 128
     rotate: bool = False  # turn clouds at random, for metrics that do not mind
     rng: int = 0

@@ -9,17 +9,19 @@ import jax
 import numpy as np
 from flax import nnx
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
 
 from scwormhole.clouds import PaddedBatch, PointClouds
 from scwormhole.nn import Decoder, Encoder
 from scwormhole.ot import BaseFeatures, Embedded
+from scwormhole.ot._schedule import run, workers
 
 from ._frame import Frame
 from ._settings import Network
 from ._step import Networks
 
-BATCH_NUMBERS = 1 << 21  # numbers of the widest layer or of the attention that a batch holds
+BATCH_NUMBERS = 1 << 19  # numbers of the widest layer or of the attention that a batch holds: what a cache can
 MOST_ROWS = 1024
 MARGIN = 0.1  # of the range of each coordinate: how far outside decoded points may lie
 
@@ -44,16 +46,19 @@ class Trained:
         k, unit = self.network.n_components, np.float32(self.frame.unit)
         z, noise = np.empty((len(clouds), k), np.float32), np.empty(len(clouds), np.float32)
         encode = partial(_encode, self.params, graph=self.graph)
-        with tqdm(total=len(clouds), desc="embedding", unit="cloud", delay=2, disable=not progress) as bar:
-            for batch in self._batches(clouds, batch_size):
-                known = nothing_known(len(batch.points), k)
-                if self.base is not None:
-                    features, own = self.base.features(batch.points, batch.weights)
-                    known = Embedded(features / unit, own / unit**2)
-                found = encode(*self.frame.points(batch), *known)
-                count = len(batch.index)
-                z[batch.index], noise[batch.index] = (np.asarray(part)[:count] for part in found)
-                bar.update(count)
+
+        def some(batch: PaddedBatch) -> tuple[NDArray[np.int64], Any]:
+            known = nothing_known(len(batch.points), k)
+            if self.base is not None:
+                features, own = self.base.features(batch.points, batch.weights)
+                known = Embedded(features / unit, own / unit**2)
+            return batch.index, jax.device_get(encode(*self.frame.points(batch), *known))
+
+        bar = tqdm(total=len(clouds), desc="embedding", unit="cloud", delay=2, disable=not progress)
+        with bar, threadpool_limits(1):  # small matrices: threads that wait for one another cost more than they bring
+            for index, found in run(some, self._batches(clouds, batch_size), workers()):
+                z[index], noise[index] = (part[: len(index)] for part in found)
+                bar.update(len(index))
         return Embedded(z * unit, noise * unit**2)
 
     def decode(self, z: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -102,7 +107,7 @@ class Trained:
         widest = max(clouds.dim, 3 * self.network.width, self.network.hidden)
         for rung in np.unique(clouds.rungs):
             held = np.flatnonzero(clouds.rungs == rung)
-            each = int(rung) * (widest + self.network.n_heads * int(rung))
+            each = int(rung) * (widest + self.network.n_heads * (self.network.n_induced or int(rung)))
             rows = batch_size or int(np.clip(BATCH_NUMBERS // each, 1, MOST_ROWS))
             yield from clouds.batches(min(rows, 1 << (len(held) - 1).bit_length()), held)
 
@@ -121,7 +126,13 @@ def define(network: Network, frame: Frame, *, base: bool, nugget: bool, seed: in
     dim = len(frame.origin)
     n_fixed = dim if frame.centred else 0
     sizes: dict[str, Any] = {"width": network.width, "hidden": network.hidden, "n_blocks": network.n_blocks}
-    shared = {**sizes, "n_heads": network.n_heads, "n_fixed": n_fixed, "post": network.post}
+    shared = {
+        **sizes,
+        "n_heads": network.n_heads,
+        "n_induced": network.n_induced,
+        "n_fixed": n_fixed,
+        "post": network.post,
+    }
 
     def make() -> Networks:
         rngs = nnx.Rngs(seed)
