@@ -1,0 +1,148 @@
+"""The host loop, on steps that only count: when it looks, when it stops, what it keeps, how it goes on."""
+
+from dataclasses import asdict
+from types import SimpleNamespace
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from scwormhole.train import _loop
+from scwormhole.train._checkpoint import of_saved, to_saved
+from scwormhole.train._held_out import Look
+from scwormhole.train._loop import History, begin, learning_rate, train
+from scwormhole.train._settings import Recipe
+
+CURVES = {
+    "gains": lambda step: 1 / (1 + step),
+    "gains nothing": lambda step: 1.0,
+    "gains late": lambda step: 1.0 if step < 120 else 100 / step,
+    "gets worse": lambda step: 1 + step / 100 if step > 30 else 2 - step / 30,
+    "wavers": lambda step: 1.0 + 0.3 * np.sin(step / 7),
+}
+
+
+class KilledError(Exception):
+    pass
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """Steps that add one to the weight, and remember their rates."""
+    rates_of = {}
+
+    def run_steps(state, feed, rates, *, graph, rules):
+        rates_of.update(zip(feed, map(float, rates), strict=True))
+        params = {"weight": state.params["weight"] + len(feed)}
+        return state._replace(params=params), (np.ones(len(feed)), np.zeros(len(feed)))
+
+    monkeypatch.setattr(_loop, "run_steps", run_steps)
+    return rates_of
+
+
+def trained(curve, recipe, *, saved=None, stop_at=None, clock=lambda: 0.0):
+    """Train a weight that counts its steps; returns the outcome, the history and all checkpoints."""
+    progress, history, kept = begin({"weight": jnp.zeros(())}, 0.0), History(), []
+    if saved is not None:
+        progress, history = of_saved(saved, progress)
+
+    def keep(progress):
+        kept.append(to_saved("encoder", progress, history, []))
+        if len(kept) == stop_at:
+            raise KilledError
+
+    def examine(params):
+        return Look(0.5, float(curve(float(params["weight"]))))
+
+    blocks = SimpleNamespace(feed=lambda span: span)
+    options = {"examine": examine, "keep": keep, "elapsed": clock, "show": False}
+    try:
+        outcome = train("encoder", progress, history, blocks, recipe, None, None, **options)
+    except KilledError:
+        outcome = None
+    return outcome, history, kept
+
+
+def told(outcome, history):
+    return float(outcome.params["weight"]), outcome.converged, outcome.advice, repr(asdict(history))
+
+
+@pytest.mark.parametrize("max_steps", [20, 100, 600])
+@pytest.mark.parametrize("curve", CURVES.values(), ids=CURVES.keys())
+def test_the_best_weights_are_kept(counted, curve, max_steps):
+    outcome, history, _ = trained(curve, Recipe(max_steps=max_steps, patience=3))
+    assert curve(float(outcome.params["weight"])) == min(history.error)
+    assert history.step[0] == 0
+    assert history.step == sorted(set(history.step))
+    assert history.step[-1] <= max_steps
+    assert sorted(counted) == list(range(history.step[-1]))
+
+
+@pytest.mark.parametrize("curve", CURVES.values(), ids=CURVES.keys())
+def test_a_training_taken_up_at_any_checkpoint_ends_the_same(counted, curve):
+    recipe = Recipe(max_steps=300, patience=2)
+    outcome, history, kept = trained(curve, recipe)
+    rates = dict(counted)
+    for number, saved in enumerate(kept, 1):
+        assert trained(curve, recipe, stop_at=number)[0] is None
+        again = trained(curve, recipe, saved=saved)
+        assert told(*again[:2]) == told(outcome, history)
+        assert counted == rates
+
+
+def test_it_stops_when_nothing_is_gained_and_says_so(counted):
+    outcome, history, _ = trained(CURVES["gains nothing"], Recipe(max_steps=10_000, patience=3))
+    assert outcome.converged
+    assert "gained no more" in outcome.advice
+    assert history.step[-1] < 5000
+    rates = [counted[step] for step in sorted(counted)]
+    assert rates[-1] < 0.5 * max(rates)
+
+
+def test_it_advises_more_steps_while_it_gains(counted):
+    outcome, history, _ = trained(CURVES["gains"], Recipe(max_steps=100))
+    assert not outcome.converged
+    assert "max_steps" in outcome.advice
+    assert history.step[-1] == 100
+
+
+def test_it_ends_in_time(counted):
+    ticks = iter(np.arange(0.0, 1000.0, 0.5))
+    outcome, history, _ = trained(CURVES["gains"], Recipe(max_steps=10_000, max_seconds=5.0), clock=lambda: next(ticks))
+    assert history.step[-1] < 200
+    assert not outcome.converged
+    assert "max_seconds" in outcome.advice
+
+
+def test_no_steps_is_one_look(counted):
+    outcome, history, kept = trained(CURVES["gains"], Recipe(max_steps=0))
+    assert history.step == [0]
+    assert outcome.converged
+    assert not kept
+    assert not counted
+
+
+def test_numbers_that_are_not_finite_end_it(counted):
+    with pytest.raises(FloatingPointError, match=r"after 20 steps.*learning_rate"):
+        trained(lambda step: 1.0 if step < 20 else np.nan, Recipe(max_steps=50))
+
+
+def test_a_checkpoint_of_another_model_is_refused(counted):
+    saved = trained(CURVES["gains"], Recipe(max_steps=20))[2][0]
+    for other in ({"weight": jnp.zeros(2)}, {"weight": jnp.zeros(()), "more": jnp.zeros(())}):
+        with pytest.raises(ValueError, match="another model"):
+            of_saved(saved, begin(other, 0.0))
+
+
+def test_the_rate_warms_up_and_falls_along_half_a_cosine():
+    recipe = Recipe(learning_rate=0.1, warmup=10)
+    warm = [learning_rate(recipe, step, 0.0) for step in range(12)]
+    np.testing.assert_allclose(warm, 0.1 * np.minimum(1, np.arange(1, 13) / 10))
+    late = [learning_rate(recipe, 1000, share) for share in (0, 0.25, 0.5, 0.75, 1, 2)]
+    np.testing.assert_allclose(late, 0.05 * (1 + np.cos(np.pi * np.array([0, 0.25, 0.5, 0.75, 1, 1]))), atol=1e-15)
+
+
+def test_the_paper_rate_falls_by_a_hundredth_every_hundred_steps():
+    recipe = Recipe(learning_rate=0.1, warmup=1, decay="exponential")
+    rates = [learning_rate(recipe, step, 0.9) for step in (0, 99, 100, 1000)]
+    np.testing.assert_allclose(rates, 0.1 * 0.99 ** np.array([0, 0, 1, 10]))
