@@ -53,7 +53,7 @@ def write_folder(
     aside.mkdir()
     try:
         (aside / HEADER).write_text(json.dumps(header, indent=1, allow_nan=True), "utf-8")
-        save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, aside / ARRAYS)
+        save_file({name: np.asarray(array, order="C") for name, array in arrays.items()}, aside / ARRAYS)
         if target.exists():
             target.rename(old)
         aside.rename(target)

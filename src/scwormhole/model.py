@@ -350,6 +350,7 @@ class Wormhole(Estimator):
         y
             Of no effect.
         """
+        self._fitted()
         z, nugget = self.embed(clouds := self._cohort(clouds)[: min(SCORED, len(clouds))])
         options = {"epsilon": self.epsilon_, "relative_epsilon": None, "progress": self._params["progress"]}
         true = pairwise(clouds, self._params["metric"], **options)
@@ -369,7 +370,8 @@ class Wormhole(Estimator):
         trained = self._fitted()
         metric = {name: metric_name(self._params[name]) for name in ("metric", "metric_dec")}
         header: dict[str, Any] = {"kind": KIND, "format": FORMAT, "version": version("scwormhole")}
-        header |= {"params": {**self._params, **metric, "checkpoint": None}, "trained": trained.header()}
+        plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in self._params.items()}
+        header |= {"params": {**plain, **metric, "checkpoint": None}, "trained": trained.header()}
         header |= {name: getattr(self, name) for name in KEPT}
         arrays = trained.arrays() | {"held_out": self.held_out_}
         write_folder(folder, header, arrays, overwrite=overwrite)
@@ -390,7 +392,7 @@ class Wormhole(Estimator):
             for name in KEPT:
                 setattr(model, name, header[name])
             model.held_out_ = arrays["held_out"]
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{folder} is damaged: {error}") from error
         return model
 
@@ -443,6 +445,7 @@ class Wormhole(Estimator):
         return z
 
     def _fresh(self) -> None:
+        self.__dict__.pop("_saved", None)
         folder = self._params["checkpoint"]
         if folder is not None and Path(folder).exists():
             raise FileExistsError(
@@ -450,11 +453,11 @@ class Wormhole(Estimator):
             )
 
     def _resumed(self, mark: dict[str, Any]) -> Saved | None:
-        saved = getattr(self, "_saved", None)
-        folder = self._params["checkpoint"]
-        if saved is None and folder is not None and Path(folder).exists():
+        saved, folder = None, self._params["checkpoint"]
+        if folder is not None and Path(folder).exists():
             header, arrays = read_folder(folder, CHECKPOINT, CHECKPOINT_FORMAT)
             saved = Saved(arrays, header)
+        saved = getattr(self, "_saved", saved)  # what is in memory is the last
         if saved is not None and saved.header["of"] != mark:
             found = saved.header["of"]
             differ = ", ".join(name for name in mark if mark[name] != found.get(name))

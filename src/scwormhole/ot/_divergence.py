@@ -66,11 +66,11 @@ def divergence(
     b = jnp.full(y.shape[:2], 1.0 / y.shape[1], y.dtype) if b is None else b
     x, y = _filled(x, a), _filled(y, b)
     if known.gromov:
-        settings = (epsilon, tol, max_iterations)
-        crossed = _gromov_cost(x, a, y, b, *settings)
+        crossed = _gromov_cost(x, a, y, b, epsilon, tol, max_iterations)
         if not known.debiased:
             return crossed
-        return crossed - 0.5 * (_gromov_cost(x, a, x, a, *settings) + _gromov_cost(y, b, y, b, *settings))
+        alone = (epsilon, 0.01 * tol, max_iterations)  # as everywhere: subtracted from what may be close to it
+        return crossed - 0.5 * (_gromov_cost(x, a, x, a, *alone) + _gromov_cost(y, b, y, b, *alone))
     gap = jnp.zeros(len(x), x.dtype)
     if known.separates_means:
         mean_x, mean_y = (jnp.einsum("kn,knd->kd", w, p)[:, None] for w, p in ((a, x), (b, y)))
@@ -90,7 +90,7 @@ def _gromov_cost(
     x, y = (p - jnp.einsum("kn,knd->kd", w, p)[:, None] for p, w in ((x, a), (y, b)))
     x, y = x / epsilon**0.25, y / epsilon**0.25
     fixed = lax.stop_gradient((x, a, y, b))
-    found = descend(*fixed, jnp.full(len(x), -1.0, x.dtype), jnp.asarray(tol, x.dtype), jnp.asarray(max_iterations))
+    found = descend(*fixed, jnp.zeros(len(x), x.dtype), jnp.asarray(tol, x.dtype), jnp.asarray(max_iterations))
     energy = coupling_cost(x, a, y, b, lax.stop_gradient(found.coupling))
     return epsilon * (found.value + energy - lax.stop_gradient(energy))
 

@@ -1,4 +1,6 @@
-"""Divergences asked for again and again, a few blocks of clouds at a time: remembers self-terms and, if few, pairs.
+"""Divergences asked for again and again, a few blocks of clouds at a time: remembers self-terms.
+
+A small cohort, all of whose pairs will be needed, is solved at once and remembered.
 
 Host code around a drive. What a regression or a training is fitted to comes from here.
 """
@@ -14,8 +16,6 @@ from ._metrics import GroundCost
 from ._options import Options, RelativeEpsilon, SolverName
 from ._schedule import padded_sizes
 from ._solver import Solved
-
-MOST_REMEMBERED = 2048  # clouds of a cohort all of whose pairs are kept: 16 MiB; of more clouds few pairs recur
 
 
 class Targets:
@@ -38,7 +38,8 @@ class Targets:
     max_points
         See :func:`pairwise`.
     n_pairs
-        How many pairs will be asked for in all, about. It decides how many padded sizes are worth compiling.
+        How many pairs will be asked for in all, about. It decides how many padded sizes are worth compiling, and
+        whether all pairs of the cohort are solved at once and remembered.
     rng
         Seed of all sampling.
 
@@ -93,8 +94,8 @@ class Targets:
         self._padded = padded_sizes(self._drive.rungs(clouds), n_pairs / len(clouds))
         self._alone = Solved.empty(len(clouds))
         self._known = np.zeros(len(clouds), bool)
-        count = len(clouds) if len(clouds) <= MOST_REMEMBERED else 0
-        self._table = np.full((count, count), np.nan, np.float32)
+        self._all = len(clouds) * (len(clouds) - 1) // 2 <= n_pairs
+        self._table: NDArray[np.float64] | None = None
         self.n_solved, self.n_unconverged = 0, 0
 
     def blocks(self, members: NDArray[np.integer]) -> NDArray[np.float64]:
@@ -106,27 +107,23 @@ class Targets:
             Positions of the clouds of each block, blocks by clouds, without repeats within a block.
         """
         members = np.asarray(members, np.int64)
+        if self._all:
+            if self._table is None:
+                self._table = self._solve_all()
+            return self._table[members[:, :, None], members[:, None]]
         count, size = members.shape
         self._solve_alone(np.unique(members))
         rows, columns = np.triu_indices(size, 1)
-        pairs = np.stack([members[:, rows].ravel(), members[:, columns].ravel()])
-        values = self._table[tuple(pairs)].astype(np.float64) if len(self._table) else np.full(pairs.shape[1], np.nan)
-        unknown = np.flatnonzero(np.isnan(values))
-        for places, solved in self._drive.listed(
-            self._clouds, pairs[:, unknown], self._padded, self._alone, whole=True
-        ):
-            values[unknown[places]] = solved.value
-            self.n_solved += len(places)
-            self.n_unconverged += int((~solved.converged).sum())
-        if self.metric.non_negative:
-            np.maximum(values, 0.0, out=values)
-        if len(self._table):
-            self._table[pairs[0], pairs[1]] = self._table[pairs[1], pairs[0]] = values
+        pairs = np.sort(np.stack([members[:, rows].ravel(), members[:, columns].ravel()]), axis=0)
+        values = np.empty(pairs.shape[1])
+        for places, solved in self._drive.listed(self._clouds, pairs, self._padded, self._alone, whole=True):
+            values[places] = solved.value
+            self._count(solved.converged)
         blocks = np.zeros((count, size, size))
         blocks[:, rows, columns] = blocks[:, columns, rows] = values.reshape(count, -1)
         if not self.metric.debiased:
             blocks[:, np.arange(size), np.arange(size)] = self._alone.value[members]
-        return blocks
+        return np.maximum(blocks, 0.0) if self.metric.non_negative else blocks
 
     def warn(self, stacklevel: int = 2) -> None:
         """Warn if some of the pairs solved so far did not reach the tolerance.
@@ -144,8 +141,17 @@ class Targets:
                 stacklevel=stacklevel + 1,
             )
 
+    def _solve_all(self) -> NDArray[np.float64]:
+        table = self._drive.all_pairs(self._clouds)
+        self._count(table.converged[np.triu_indices(len(table.converged), 1)])
+        return np.maximum(table.value, 0.0) if self.metric.non_negative else table.value
+
     def _solve_alone(self, some: NDArray[np.int64]) -> None:
         new = some[~self._known[some]]
         if len(new):
             self._alone.put(new, self._drive.alone(self._clouds, self._padded, new, whole=True))
             self._known[new] = True
+
+    def _count(self, converged: NDArray[np.bool_]) -> None:
+        self.n_solved += converged.size
+        self.n_unconverged += int((~converged).sum())

@@ -24,6 +24,7 @@ MOST_KEPT = 1 << 28  # bytes of features and divergences that are kept for anoth
 SOLVED = 900.0  # what solving an entry of a cost matrix costs, in floating-point operations of the network
 GROMOV_WORK = 10  # how many times dearer a pair is for Gromov-Wasserstein
 MOST_TURNS = 16
+GROUP = 4  # blocks that are solved together, to fill the solver's batches
 
 
 class Feed(NamedTuple):
@@ -60,7 +61,7 @@ def turns_for(mean_square: float, strata: Strata, network: Network, *, gromov: b
     """
     size = strata.batch_size
     solving = SOLVED * (GROMOV_WORK if gromov else 1) * mean_square * size * (size - 1) / 2
-    return int(np.clip(round(solving / step_flops(strata, network)), 1, MOST_TURNS))
+    return int(np.clip(round(solving / max(step_flops(strata, network), 1.0)), 1, MOST_TURNS))
 
 
 def step_flops(strata: Strata, network: Network) -> float:
@@ -108,9 +109,9 @@ class Blocks:
     ) -> None:
         self.clouds, self.strata, self.targets, self.base, self.frame = clouds, strata, targets, base, frame
         self.n_components, self.turns, self.rotate = n_components, turns, rotate
-        self._kept: OrderedDict[int, Known] = OrderedDict()
-        each = 4 * strata.batch_size * (n_components + 1 + strata.batch_size)
-        self._most_kept = max(1, MOST_KEPT // each)
+        self._kept: OrderedDict[int, list[Known]] = OrderedDict()
+        each = 4 * GROUP * strata.batch_size * (n_components + 1 + strata.batch_size)
+        self._most_groups = max(1, MOST_KEPT // each)
 
     def without_targets(self) -> "Blocks":
         """Return the same blocks without divergences, each used once."""
@@ -130,31 +131,36 @@ class Blocks:
         newest, turn = divmod(step, self.turns)
         if turn == 0 or newest == 0:
             return newest
-        back = np.random.default_rng([self.strata.seed, step]).integers(min(newest, self._most_kept))
+        back = np.random.default_rng([self.strata.seed, step]).integers(min(newest, GROUP * self._most_groups))
         return newest - int(back)
 
     def feed(self, steps: range) -> Feed:
         """Return the arrays of some steps."""
         numbers = [self.block_of(step) for step in steps]
-        self._solve([number for number in dict.fromkeys(numbers) if number not in self._kept])
-        known = [self._kept[number] for number in numbers]
+        known = [self._known(number) for number in numbers]
         clouds = [self._gather(step, number) for step, number in zip(steps, numbers, strict=True)]
         points, weights = (tuple(map(np.stack, zip(*part, strict=True))) for part in zip(*clouds, strict=True))
         return Feed(points, weights, *(np.stack(part) for part in zip(*known, strict=True)))
 
-    def _solve(self, numbers: list[int]) -> None:
-        if not numbers:
-            return
+    def _known(self, number: int) -> Known:
+        """Return a block, solved together with its neighbours, always the same ones: a value depends on its company."""
+        group, place = divmod(number, GROUP)
+        if group not in self._kept:
+            self._kept[group] = self._solved(range(group * GROUP, (group + 1) * GROUP))
+        found = self._kept[group][place]
+        while len(self._kept) > self._most_groups:
+            self._kept.popitem(last=False)
+        return found
+
+    def _solved(self, numbers: range) -> list[Known]:
         members = np.stack([self.strata.batch(number) for number in numbers])
         tables = np.zeros((*members.shape, members.shape[1]))
         if self.targets is not None:
             tables = self.targets.blocks(members) / self.frame.unit**2
         used, places = np.unique(members, return_inverse=True)
-        z, noise = self._features(used)  # all in one go: cheaper
-        for number, place, table in zip(numbers, places.reshape(members.shape), tables, strict=True):
-            self._kept[number] = Known(z[place], noise[place], table.astype(np.float32))
-        while len(self._kept) > self._most_kept:
-            self._kept.popitem(last=False)
+        z, noise = self._features(used)
+        rows = zip(places.reshape(members.shape), tables, strict=True)
+        return [Known(z[place], noise[place], table.astype(np.float32)) for place, table in rows]
 
     def _features(self, members: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return features and nuggets in the network's units."""
@@ -199,7 +205,8 @@ def sampled(clouds: PointClouds, members: NDArray[np.int64], size: int, generato
 def turned(points: NDArray[np.float32], generator: np.random.Generator) -> NDArray[np.float32]:
     """Return each cloud turned, or mirrored, at random."""
     dim = points.shape[2]
-    turns = np.linalg.qr(generator.normal(size=(len(points), dim, dim)))[0]
+    turns, scales = np.linalg.qr(generator.normal(size=(len(points), dim, dim)))
+    turns = turns * np.sign(np.einsum("bii->bi", scales))[:, None]  # a decomposition leaves the signs open
     return np.asarray(np.matmul(points, turns), np.float32)
 
 

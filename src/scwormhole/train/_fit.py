@@ -72,12 +72,24 @@ def fit(
     """
     earlier = saved.header["seconds"] if saved else 0.0
     began = time.perf_counter()
-    transport, _, recipe, _, _, _ = params
+    transport, network, recipe, _, _, _ = params
     split = split_clouds(clouds, _n_held_out(clouds, transport, recipe), recipe.rng)
     strata = _strata(clouds, split.train, recipe)
-    targets = transport.targets(clouds, recipe.max_steps * strata.n_pairs, recipe.rng)
+    size = float(np.minimum(clouds.sizes, transport.max_points or clouds.sizes.max())[split.train].mean())
+    turns = turns_for(size**2, strata, network, gromov=transport.gromov)
+    targets = transport.targets(clouds, recipe.max_steps // turns * strata.n_pairs, recipe.rng)
     trained, rules = _prepared(clouds, params, split, strata, targets)
-    phases = _phases(clouds, params, split, strata, targets, trained, rules)
+    blocks = Blocks(
+        clouds,
+        strata,
+        targets,
+        trained.base,
+        trained.frame,
+        n_components=network.n_components,
+        turns=turns,
+        rotate=recipe.rotate and transport.gromov,
+    )
+    phases = _phases(clouds, params, split, blocks, targets, trained, rules)
     history, weights = History(), trained.params
     names = [phase.name for phase in phases]
     first = names.index(saved.header["phase"]) if saved else 0
@@ -154,24 +166,12 @@ def _phases(
     clouds: PointClouds,
     params: Parameters,
     split: Split,
-    strata: Strata,
+    blocks: Blocks,
     targets: Targets,
     trained: Trained,
     rules: Rules,
 ) -> list[_Phase]:
     network, recipe = params.network, params.recipe
-    square = float(np.minimum(clouds.sizes, params.transport.max_points or clouds.sizes.max())[split.train].mean()) ** 2
-    turns = turns_for(square, strata, network, gromov=targets.metric.gromov)
-    blocks = Blocks(
-        clouds,
-        strata,
-        targets,
-        trained.base,
-        trained.frame,
-        n_components=network.n_components,
-        turns=turns,
-        rotate=recipe.rotate and targets.metric.gromov,
-    )
     if not rules.mean_target > 0:  # all clouds are one: there is nothing to learn
         recipe, rules = replace(recipe, max_steps=0), rules._replace(mean_target=1.0)
     seconds = recipe.max_seconds

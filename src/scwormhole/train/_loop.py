@@ -131,7 +131,7 @@ def train(
         best_error = history.error[-1]
     schedule = _Schedule(recipe.max_steps, first, skipped)
     with tqdm(total=recipe.max_steps, initial=first, desc=f"training {phase}", disable=not show, delay=2) as bar:
-        for span, feed in prefetched(blocks, schedule.spans()):
+        for span, feed in prefetched(blocks, schedule.spans() if waited < recipe.patience else iter(())):
             share = _spent(recipe, began, elapsed())
             rates = [learning_rate(recipe, s, max(schedule.share(s), share)) for s in span]
             state, info = run_steps(state, feed, np.asarray(rates, np.float32), graph=graph, rules=rules)
@@ -161,7 +161,7 @@ class _Schedule:
         self.max_steps, self.first, self.skipped = max_steps, first, skipped
 
     def share(self, step: int) -> float:
-        return (step + self.skipped) / max(1, self.max_steps)
+        return (step + self.skipped) / self.max_steps if self.max_steps else 1.0
 
     def cool(self, step: int) -> None:
         # one span more is already on its way

@@ -33,8 +33,11 @@ CHOICES = {
     "base": ("auto", "sliced", "tree", "invariant", None),
     "nugget": ("auto", True, False),
     "norm": ("pre", "post"),
+    "decode_weights": (True, False),
+    "rotate": (True, False),
     "decay": ("cosine", "exponential"),
 }
+MARKED = 1024  # clouds whose points are looked at to know a cohort again
 FREE = ("max_steps", "max_seconds", "checkpoint", "progress")  # may change when a fit is taken up again
 
 
@@ -60,9 +63,9 @@ def read_parameters(params: dict[str, Any], clouds: PointClouds) -> Parameters:
         The cohort it is to be fitted to.
     """
     _check(params)
+    params = {name: _plain(name, value) for name, value in params.items()}
     if len(clouds) < 2:
         raise ValueError("clouds holds a single cloud; at least two are needed, for there must be a pair to learn.")
-    params = dict(params)
     gromov = params["metric"] in ("GW", "GS")
     if params["metric_dec"] == "auto":
         params["metric_dec"] = "GS" if gromov else "S2"
@@ -105,7 +108,7 @@ def _check(params: dict[str, Any]) -> None:
             raise ValueError(f"{name} is {params[name]!r}; give one of {', '.join(map(repr, allowed))}.")
     for name in ("metric", "metric_dec"):
         known = {*DEGREES, *(("auto",) if name == "metric_dec" else ())}
-        if not callable(params[name]) and params[name] not in known:
+        if not callable(params[name]) and not (isinstance(params[name], str) and params[name] in known):
             raise ValueError(f"{name} is {params[name]!r}; give one of {', '.join(sorted(known))}, or a ground cost.")
     if params["width"] % params["n_heads"]:
         raise ValueError(f"width {params['width']} is not a multiple of n_heads {params['n_heads']}.")
@@ -116,6 +119,13 @@ def _is_number(value: Any, kind: Any, name: str) -> bool:
     if value is None:
         return name in OPTIONAL
     return isinstance(value, kind) and not isinstance(value, bool) and bool(np.isfinite(float(value)))
+
+
+def _plain(name: str, value: Any) -> Any:
+    """Return a number as Python's own, which JSON can hold."""
+    if value is None or isinstance(value, str):
+        return value
+    return int(value) if name in WHOLE else float(value) if name in (*POSITIVE, "coeff_dec") else value
 
 
 def _some(params: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -136,7 +146,7 @@ def _mark(clouds: PointClouds, params: dict[str, Any]) -> dict[str, Any]:
     digest = hashlib.blake2b(digest_size=16)
     for array in (clouds.indptr, clouds.indices, clouds.weights):
         digest.update(np.ascontiguousarray(array).tobytes())
-    for position in np.unique(np.linspace(0, len(clouds) - 1, 16).astype(int)):
+    for position in np.unique(np.linspace(0, len(clouds) - 1, MARKED).astype(int)):
         digest.update(np.ascontiguousarray(clouds[int(position)].points).tobytes())
     own = {name: value for name, value in params.items() if name not in FREE}
     names = {name: metric_name(own[name]) for name in ("metric", "metric_dec")}
