@@ -188,7 +188,6 @@ def test_far_from_the_origin_the_squared_cost_loses_nothing():
     assert float(far) == pytest.approx(float(near), rel=1e-3)
 
 
-@pytest.mark.parametrize("metric", ["GW", "GS"])
 def test_descent_along_the_gradient_moves_a_cloud_onto_another():
     x, y, _, _ = two_batches(np.float32)
     a, b = jnp.full((2, 8), 1 / 8), jnp.full((2, 7), 1 / 7)
