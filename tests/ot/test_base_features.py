@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import scwormhole as wh
-from scwormhole.ot import BaseFeatures, pairwise
+from scwormhole.ot import BaseFeatures, Targets, pairwise
 
 QUICK = {"solver": "exact", "n_components": 32, "n_pairs": 1500, "progress": False}
 
@@ -263,7 +263,7 @@ def test_wrong_cohorts_are_told(cohorts, fitted):
 
 
 def test_divergences_that_are_not_finite_are_told(cohorts, monkeypatch):
-    monkeypatch.setattr("scwormhole.ot._base.pairwise", lambda clouds, **_: np.full((len(clouds), len(clouds)), np.nan))
+    monkeypatch.setattr(Targets, "blocks", lambda self, members: np.full((*members.shape, members.shape[1]), np.nan))
     with pytest.raises(ValueError, match="divergences are not finite"):
         BaseFeatures().fit(cohorts[1])
 
@@ -278,14 +278,13 @@ def test_scikit_learn_finds_its_way():
 
 
 def test_few_pairs_are_solved_if_few_are_asked_for(cohorts, monkeypatch):
-    solved = []
+    solved, blocks = [], Targets.blocks
 
-    def count(clouds, **options):
-        solved.append(len(clouds))
-        assert options["relative_epsilon"] is None
-        return pairwise(clouds, **(options | {"solver": "exact"}))
+    def count(self, members):
+        solved.append(members.shape)
+        return blocks(self, members)
 
-    monkeypatch.setattr("scwormhole.ot._base.pairwise", count)
+    monkeypatch.setattr(Targets, "blocks", count)
     base = BaseFeatures(n_pairs=400, n_components=8).fit(cohorts[0])
-    assert solved == [16] * 3
+    assert solved == [(3, 16)]
     assert base.report_.n_pairs == 3 * 120
