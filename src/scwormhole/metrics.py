@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from .clouds import PointClouds
 from .model import Wormhole
 from .ot import BaseFeatures, pairwise
+from .ot._base_fit import squared_distances
 from .ot._metrics import as_metric
 from .ot._scale import box
 
@@ -107,9 +108,8 @@ def fidelity(
     rows, exact = [], None
     for repeat in range(n_repeats):
         some = clouds[generator.permutation(len(clouds))[:count]]
-        z, nugget = model.embed(some)
-        apart = squared_distances(z)
-        predicted = apart + nugget[:, None] + nugget
+        embedded = model.embed(some)
+        apart, predicted = squared_distances(embedded.z), embedded.table(some.shared_mass())
         true = pairwise(some, metric, epsilon=model.epsilon_, relative_epsilon=None, progress=progress)
         rows.append(_compared(predicted, apart, true, scale))
         if repeat == 0:
@@ -189,14 +189,6 @@ def label_accuracy(
     with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # its rounds are part of the recipe
         classifier = MLPClassifier(random_state=rng).fit((train_z - train_z.mean(0)) / size, train_labels)
     return float(classifier.score((test_z - train_z.mean(0)) / size, test_labels))
-
-
-def squared_distances(z: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the squared Euclidean distances of rows."""
-    z = np.asarray(z, np.float64)
-    z = z - z.mean(0)
-    square = (z**2).sum(1)
-    return np.asarray(np.maximum(square[:, None] + square - 2 * z @ z.T, 0.0))
 
 
 def _scale(clouds: PointClouds, metric: Any) -> float:

@@ -281,6 +281,9 @@ class Wormhole(Estimator):
     def distances(self, first: PointClouds, second: PointClouds) -> NDArray[np.float32]:
         """Return the approximate divergence between the clouds of two cohorts, one to one, nuggets included.
 
+        Of the nuggets of two clouds over the same points object, only so much counts as they have no mass in common: a
+        cloud is at zero from itself. A copy of it elsewhere is taken for another sample.
+
         Parameters
         ----------
         first
@@ -288,10 +291,10 @@ class Wormhole(Estimator):
         second
             Another of as many clouds.
         """
-        one, other = self.embed(first), self.embed(second)
-        if len(one.z) != len(other.z):
+        first, second = self._cohort(first), self._cohort(second)
+        if len(first) != len(second):
             raise ValueError(f"first has {len(first):,} clouds and second {len(second):,}; distances are one to one.")
-        return np.asarray(((one.z - other.z) ** 2).sum(1) + one.nugget + other.nugget)
+        return self.embed(first).paired(self.embed(second), first.shared_mass_with(second))
 
     def inverse_transform(self, z: ArrayLike) -> PointClouds:
         """Return the clouds that vectors stand for, in the user's units.
@@ -351,11 +354,11 @@ class Wormhole(Estimator):
             Of no effect.
         """
         self._fitted()
-        z, nugget = self.embed(clouds := self._cohort(clouds)[: min(SCORED, len(clouds))])
+        embedded = self.embed(clouds := self._cohort(clouds)[: min(SCORED, len(clouds))])
         options = {"epsilon": self.epsilon_, "relative_epsilon": None, "progress": self._params["progress"]}
         true = pairwise(clouds, self._params["metric"], **options)
-        one, other = np.triu_indices(len(clouds), 1)
-        return look(((z[one] - z[other]) ** 2).sum(1) + nugget[one] + nugget[other], true[one, other]).correlation
+        pairs = np.triu_indices(len(clouds), 1)
+        return look(embedded.table(clouds.shared_mass())[pairs], true[pairs]).correlation
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the model to a folder: a JSON header and arrays, no code.
@@ -367,13 +370,7 @@ class Wormhole(Estimator):
         overwrite
             Whether a model that is there may be replaced.
         """
-        trained = self._fitted()
-        metric = {name: metric_name(self._params[name]) for name in ("metric", "metric_dec")}
-        header: dict[str, Any] = {"kind": KIND, "format": FORMAT, "version": version("scwormhole")}
-        plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in self._params.items()}
-        header |= {"params": {**plain, **metric, "checkpoint": None}, "trained": trained.header()}
-        header |= {name: getattr(self, name) for name in KEPT}
-        arrays = trained.arrays() | {"held_out": self.held_out_}
+        arrays, header = self.to_arrays()
         write_folder(folder, header, arrays, overwrite=overwrite)
 
     @classmethod
@@ -387,13 +384,39 @@ class Wormhole(Estimator):
         """
         header, arrays = read_folder(folder, KIND, FORMAT)
         try:
+            return cls.from_arrays(arrays, header)
+        except ValueError as error:
+            raise ValueError(f"{folder} is damaged: {error}") from error
+
+    def to_arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Return the model as arrays and a header that JSON can hold."""
+        trained = self._fitted()
+        metric = {name: metric_name(self._params[name]) for name in ("metric", "metric_dec")}
+        header: dict[str, Any] = {"kind": KIND, "format": FORMAT, "version": version("scwormhole")}
+        plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in self._params.items()}
+        header |= {"params": {**plain, **metric, "checkpoint": None}, "trained": trained.header()}
+        header |= {name: getattr(self, name) for name in KEPT}
+        return trained.arrays() | {"held_out": self.held_out_}, header
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> Self:
+        """Return the model that :meth:`to_arrays` took apart.
+
+        Parameters
+        ----------
+        arrays
+            Its arrays.
+        header
+            Its header.
+        """
+        try:
             model = cls(**header["params"])
             model._trained = Trained.of(header["trained"], arrays)
             for name in KEPT:
                 setattr(model, name, header[name])
             model.held_out_ = arrays["held_out"]
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{folder} is damaged: {error}") from error
+            raise ValueError(f"this is no whole model: {type(error).__name__}: {error}") from error
         return model
 
     @property

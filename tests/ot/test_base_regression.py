@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scwormhole.ot._mahalanobis import Blocks, apart, fit_metric, non_negative
+from scwormhole.ot._mahalanobis import Blocks, apart, both, fit_metric, non_negative
 from scwormhole.ot._regression import part_scales, regress
 
 GROUPS = np.repeat([0, 1, 2, 3], [3, 4, 2, 5])
@@ -21,8 +21,10 @@ def blocks():
     values = generator.normal(size=(6, 20, 14))
     noise = generator.random((6, 20, 3))
     scales = np.array([2.0, 0.5, 0.0, 1.5])
-    target = squared(values * np.sqrt(scales[GROUPS])) + apart(np.zeros((6, 20, 20)), noise @ np.array([3.0, 0.0, 1.0]))
-    return Blocks(values, noise, target), scales
+    fresh = 1 - np.eye(20) - np.triu(generator.random((20, 20)), 1) / 2
+    fresh = np.broadcast_to(np.minimum(fresh, fresh.T), (6, 20, 20))
+    target = squared(values * np.sqrt(scales[GROUPS])) + both(noise @ np.array([3.0, 0.0, 1.0]), fresh)
+    return Blocks(values, noise, target, fresh), scales
 
 
 def test_non_negative_least_squares_finds_planted_coefficients():
@@ -45,14 +47,14 @@ def test_the_prior_decides_where_columns_cannot():
 @pytest.mark.parametrize("unit", [1e-5, 1.0, 1e5])
 def test_scales_and_nugget_are_found(blocks, unit):
     solved, scales = blocks
-    solved = Blocks(solved.values * unit, solved.noise * unit**2, solved.target * unit**2)
+    solved = Blocks(solved.values * unit, solved.noise * unit**2, solved.target * unit**2, solved.fresh)
     found = part_scales(solved, GROUPS, FAMILIES, nugget=True)
     np.testing.assert_allclose(found, scales[GROUPS], atol=0.02)
 
 
 def test_without_pairs_to_speak_of_parts_of_a_kind_are_alike(blocks):
-    solved = Blocks(*(array[:1, :3] for array in blocks[0]))
-    solved = solved._replace(target=squared(solved.values))
+    values, noise = (array[:1, :3] for array in blocks[0][:2])
+    solved = Blocks(values, noise, squared(values), 1 - np.eye(3)[None])
     found = part_scales(solved, GROUPS, FAMILIES, nugget=False)
     assert np.isfinite(found).all()
     np.testing.assert_array_equal(
@@ -65,8 +67,9 @@ def test_a_planted_metric_and_nugget_are_found():
     values, noise = generator.normal(size=(12, 24, 6)), generator.random((12, 24, 2))
     root = generator.normal(size=(6, 4))
     planted = np.array([2.0, 0.0])
-    target = squared(values @ root) + apart(np.zeros((12, 24, 24)), noise @ planted)
-    matrix, found = fit_metric(Blocks(values, noise, target), nugget=True)
+    fresh = np.broadcast_to(1 - np.eye(24), (12, 24, 24))
+    target = squared(values @ root) + both(noise @ planted, fresh)
+    matrix, found = fit_metric(Blocks(values, noise, target, fresh), nugget=True)
     assert np.linalg.eigvalsh(matrix).min() > -1e-9
     np.testing.assert_allclose(matrix, root @ root.T, atol=0.05 * np.abs(root @ root.T).max())
     np.testing.assert_allclose(found, planted, atol=0.2)
@@ -76,7 +79,7 @@ def test_no_other_metric_is_better():
     generator = np.random.default_rng(2)
     values = generator.normal(size=(4, 16, 3))
     target = squared(values) ** 1.3
-    blocks = Blocks(values, np.zeros((4, 16, 1)), target)
+    blocks = Blocks(values, np.zeros((4, 16, 1)), target, np.zeros_like(target))
     best, _ = fit_metric(blocks, nugget=False)
 
     def loss(matrix):
@@ -90,7 +93,7 @@ def test_no_other_metric_is_better():
 
 
 def test_nothing_to_fit_is_no_fault():
-    zeros = Blocks(np.zeros((1, 4, 3)), np.zeros((1, 4, 2)), np.ones((1, 4, 4)))
+    zeros = Blocks(np.zeros((1, 4, 3)), np.zeros((1, 4, 2)), *np.ones((2, 1, 4, 4)))
     matrix, noise = fit_metric(zeros, nugget=True)
     np.testing.assert_array_equal(matrix, np.eye(3))
     assert not noise.any()

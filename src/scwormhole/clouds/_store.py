@@ -15,6 +15,7 @@ from ._padding import PaddedBatch, pad, rung_batches, rungs
 from ._points import as_points
 from ._rows import Points, float_dtype, take_rows, whereabouts
 from ._selection import find_clouds, find_positions
+from ._sharing import shared_pairs, shared_table
 from ._wording import count
 
 
@@ -327,6 +328,46 @@ class PointClouds:
         if operator.index(batch_size) < 1:
             raise ValueError(f"batch_size is {batch_size}; at least one cloud a batch is needed.")
         return rung_batches(self._layout, find_positions(order, self._layout.names), operator.index(batch_size))
+
+    def shared_mass(self, index: Any = None) -> NDArray[np.float64]:
+        """Return the mass that clouds have in common, clouds by clouds: ``sum_p min(a_p, b_p)`` over the points.
+
+        Parameters
+        ----------
+        index
+            Clouds, as in square brackets; all of them by default, for which the table is as large as that.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> clouds = PointClouds(np.eye(4), [0, 2, 4, 5], [0, 1, 1, 2, 3], np.ones(5))
+        >>> clouds.shared_mass()
+        array([[1. , 0.5, 0. ],
+               [0.5, 1. , 0. ],
+               [0. , 0. , 1. ]])
+        """
+        return shared_table(self._layout, find_positions(index, self._layout.names))
+
+    def shared_mass_with(self, other: "PointClouds") -> NDArray[np.float64]:
+        """Return the mass that the clouds of two cohorts have in common, one to one.
+
+        Points are the same if both cohorts are over one points object; equal coordinates alone do not count.
+
+        Parameters
+        ----------
+        other
+            A cohort of as many clouds.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> clouds = PointClouds(np.eye(4), [0, 2, 4, 5], [0, 1, 1, 2, 3], np.ones(5))
+        >>> clouds[:2].shared_mass_with(clouds[1:])
+        array([0.5, 0. ])
+        """
+        if len(self) != len(other):
+            raise ValueError(f"there are {len(self):,} clouds here and {len(other):,} in other; they go one to one.")
+        return shared_pairs(self._layout, other._layout)
 
     def __len__(self) -> int:
         return len(self._layout.names)

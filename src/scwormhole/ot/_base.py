@@ -228,7 +228,8 @@ class BaseFeatures(Estimator):
     def distances(self, first: Cohort, second: Cohort) -> NDArray[np.float32]:
         """Return the approximate divergence between the clouds of two cohorts, one to one, nuggets included.
 
-        A cloud and itself are at twice its nugget here: as sampling noise is concerned they are two samples.
+        Of the nuggets of two clouds over the same points object, only so much counts as they have no mass in common: a
+        cloud is at zero from itself. A copy of it elsewhere is taken for another sample.
 
         Parameters
         ----------
@@ -239,8 +240,7 @@ class BaseFeatures(Estimator):
         """
         if len(first) != len(second):
             raise ValueError(f"first has {len(first):,} clouds and second {len(second):,}; distances are one to one.")
-        one, other = self.embed(first), self.embed(second)
-        return ((one.z - other.z) ** 2).sum(axis=1) + one.nugget + other.nugget
+        return self.embed(first).paired(self.embed(second), first.shared_mass_with(second))
 
     def to_arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Return what was fitted as plain arrays, and the rest as a dictionary that JSON can hold.

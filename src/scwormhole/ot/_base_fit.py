@@ -7,13 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._invariant import InvariantParts
-from ._mahalanobis import Array
+from ._mahalanobis import Array, both
 from ._parts import EuclideanParts, Measured
 from ._regression import Regression
 
 
 class Embedded(NamedTuple):
     """Clouds as vectors: the divergence of two of them is about ``((z_i - z_j)**2).sum() + nugget_i + nugget_j``.
+
+    Clouds that have mass in common, as neighbouring niches do, share their noise: of their nuggets only so much counts
+    as they do not have in common.
 
     Parameters
     ----------
@@ -25,6 +28,29 @@ class Embedded(NamedTuple):
 
     z: NDArray[np.float32]
     nugget: NDArray[np.float32]
+
+    def table(self, shared: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Return the divergences of all clouds from one another.
+
+        Parameters
+        ----------
+        shared
+            Mass that they have in common, clouds by clouds, see :meth:`scwormhole.PointClouds.shared_mass`.
+        """
+        return squared_distances(self.z) + both(self.nugget.astype(np.float64), 1 - shared)
+
+    def paired(self, other: "Embedded", shared: NDArray[np.floating]) -> NDArray[np.float32]:
+        """Return the divergences from other clouds, one to one.
+
+        Parameters
+        ----------
+        other
+            As many clouds.
+        shared
+            Mass that they have in common, one to one.
+        """
+        apart = ((self.z - other.z) ** 2).sum(axis=1) + (1 - shared) * (self.nugget + other.nugget)
+        return np.asarray(apart, np.float32)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,6 +131,16 @@ class FittedBase:
             n_components=header["n_components"],
             report=BaseReport(**header["report"]),
         )
+
+
+def squared_distances(z: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the squared Euclidean distances of rows."""
+    z = np.asarray(z, np.float64)
+    z = z - z.mean(0)
+    square = (z**2).sum(1)
+    table = np.maximum(square[:, None] + square - 2 * z @ z.T, 0.0)
+    np.fill_diagonal(table, 0.0)
+    return np.asarray(table)
 
 
 def own_columns(measured: Measured, size: NDArray[np.float64], degree: int) -> Array:

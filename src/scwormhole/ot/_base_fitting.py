@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from ._base_fit import BaseReport, FittedBase, own_columns
 from ._cohort import Cohort
 from ._invariant import InvariantParts
-from ._mahalanobis import Array, Blocks, apart
+from ._mahalanobis import Array, Blocks, apart, both
 from ._metrics import Metric
 from ._parts import EuclideanParts, Measured
 from ._pool import stream
@@ -98,6 +98,7 @@ def fit_base(
         solved.values[:, :, n_mean:],
         own_columns(solved, parts.size, degree),
         target - apart(mean @ mean.transpose(0, 2, 1)),
+        1 - np.stack([clouds.shared_mass(some) for some in members]),
     )
     sample = measured.values[:, n_mean:]
     groups, families, trust = parts.groups[n_mean:], parts.families[n_mean:], parts.trust[n_mean:]
@@ -173,13 +174,14 @@ def _split(blocks: Blocks) -> tuple[Blocks, NDArray[np.bool_]]:
     kept = m - m // HELD_OUT
     unseen[:] = blocks.pairs
     unseen[:, :kept, :kept] = False
-    return Blocks(blocks.values[:, :kept], blocks.noise[:, :kept], blocks.target[:, :kept, :kept]), unseen
+    some = (blocks.values[:, :kept], blocks.noise[:, :kept], *(table[:, :kept, :kept] for table in blocks[2:]))
+    return Blocks(*some), unseen
 
 
 def _predicted(regression: Regression, blocks: Blocks, target: Array, width: int) -> tuple[Array, Array]:
     """Return predicted divergences and what of them is nugget, tables of each block."""
     z, own = regression.embed(blocks.values, blocks.noise, width)
-    nugget = apart(np.zeros_like(target), own)
+    nugget = both(own, blocks.fresh)
     means = target - blocks.target
     return means + apart(z @ z.transpose(0, 2, 1)) + nugget, nugget
 

@@ -2,9 +2,10 @@
 
 It solves, over matrices ``M`` and coefficients ``c`` of what each cloud adds by itself::
 
-    min_{M >= 0, c >= 0}  mean over pairs (|z_i - z_j|_M^2 + c . (n_i + n_j) - target_ij)^2 + ridge * |M - M_0|^2
+    min_{M >= 0, c >= 0}  mean over pairs (|z_i - z_j|_M^2 + f_ij c . (n_i + n_j) - target_ij)^2 + ridge * |M - M_0|^2
 
-by accelerated projected gradients. That is where a trained linear layer would end, without steps, batches or seeds.
+by accelerated projected gradients, where ``f_ij`` is the mass that two clouds do not have in common. That is where a
+trained linear layer would end, without steps, batches or seeds.
 Pairs come in blocks of clouds all solved with each other, so predictions and gradients are products of small matrices:
 the gradient is ``Z' L Z``, with ``L`` the Laplacian of the residuals.
 """
@@ -30,6 +31,7 @@ class Blocks(NamedTuple):
     values: Array  # [blocks, m, p] what was measured
     noise: Array  # [blocks, m, c] what a cloud may add by itself
     target: Array  # [blocks, m, m]
+    fresh: Array  # [blocks, m, m] mass that two clouds do not have in common: so much of what they add counts
 
     @property
     def pairs(self) -> NDArray[np.bool_]:
@@ -60,18 +62,20 @@ def fit_metric(blocks: Blocks, *, nugget: bool) -> tuple[Array, Array]:
     vectors = blocks.values / unit
     size = np.sqrt(_rms(apart(vectors @ vectors.transpose(0, 2, 1))[:, pairs]))
     vectors, unit = vectors / size, unit * size
-    own = sums(blocks.noise if nugget else blocks.noise[:, :, :0], pairs)
+    own = own_sums(blocks) if nugget else np.zeros((len(blocks.target) * pairs.sum(), 0))
     height = np.where(own.any(axis=0), np.sqrt((own**2).mean(axis=0)), 1.0)
     noise = blocks.noise[:, :, : len(height)] / height
     target = blocks.target * ~np.eye(m, dtype=bool) / level
     plain = apart(blocks.values @ blocks.values.transpose(0, 2, 1))[:, pairs].reshape(-1, 1) / level
     start = non_negative(np.hstack([plain, own / height]), target[:, pairs].reshape(-1))
-    matrix, found = _descend(vectors, noise, target, start[0] / level * np.diag(unit**2), start[1:])
+    matrix, found = _descend(vectors, noise, blocks.fresh, target, start[0] / level * np.diag(unit**2), start[1:])
     coefficients[: len(found)] = level * found / height
     return level * matrix / unit / unit[:, None], coefficients
 
 
-def _descend(vectors: Array, noise: Array, target: Array, first: Array, own: Array) -> tuple[Array, Array]:
+def _descend(
+    vectors: Array, noise: Array, fresh: Array, target: Array, first: Array, own: Array
+) -> tuple[Array, Array]:
     """Accelerated projected gradients, restarted where they overshoot."""
     n_blocks, m, k = vectors.shape
     flat = vectors.reshape(-1, k)
@@ -80,12 +84,13 @@ def _descend(vectors: Array, noise: Array, target: Array, first: Array, own: Arr
 
     def predicted(matrix: Array, own: Array) -> Array:
         inner = (flat @ matrix).reshape(vectors.shape) @ vectors.transpose(0, 2, 1)
-        return apart(inner, noise @ own)
+        return apart(inner) + both(noise @ own, fresh)
 
     def gradient(residual: Array) -> tuple[Array, Array]:
         degree = residual.sum(axis=2)
         laplacian = degree[:, :, None] * vectors - residual @ vectors
-        return flat.T @ laplacian.reshape(-1, k) / n_pairs, np.einsum("bmc,bm->c", noise, degree) / n_pairs
+        counted = (fresh * residual).sum(axis=2)
+        return flat.T @ laplacian.reshape(-1, k) / n_pairs, np.einsum("bmc,bm->c", noise, counted) / n_pairs
 
     curvature = _largest_curvature(predicted, gradient, k, noise.shape[2]) + ridge
     matrix, at_matrix, at_own, momentum = first, first, own, 1.0
@@ -106,11 +111,16 @@ def _descend(vectors: Array, noise: Array, target: Array, first: Array, own: Arr
     return matrix, own
 
 
-def apart(inner: Array, own: Array | None = None) -> Array:
-    """Return squared distances from inner products, and what each cloud adds by itself; zero from a cloud to itself."""
-    half = np.einsum("...ii->...i", inner) + (0.0 if own is None else own)
-    table = half[..., :, None] + half[..., None, :] - 2 * inner
+def apart(inner: Array) -> Array:
+    """Return squared distances from inner products; zero from a cloud to itself."""
+    square = np.einsum("...ii->...i", inner)
+    table = square[..., :, None] + square[..., None, :] - 2 * inner
     return np.asarray(table * ~np.eye(inner.shape[-1], dtype=bool))
+
+
+def both(own: Array, fresh: Array) -> Array:
+    """Return what two clouds add by themselves, ``[..., m]``, as far as they do not have it in common."""
+    return np.asarray(fresh * (own[..., :, None] + own[..., None, :]))
 
 
 def non_negative(columns: Array, target: Array, prior: Array | None = None, pull: float = 0.0) -> Array:
@@ -143,10 +153,11 @@ def non_negative(columns: Array, target: Array, prior: Array | None = None, pull
     return out
 
 
-def sums(noise: Array, pairs: NDArray[np.bool_]) -> Array:
+def own_sums(blocks: Blocks) -> Array:
     """Return what both clouds of each pair add by themselves, pairs by columns."""
-    both = (noise[:, :, None] + noise[:, None])[:, pairs]
-    return np.asarray(both.reshape(len(both) * both.shape[1], noise.shape[2]))
+    one, other = np.nonzero(blocks.pairs)
+    added = (blocks.noise[:, one] + blocks.noise[:, other]) * blocks.fresh[:, one, other, None]
+    return np.asarray(added.reshape(-1, blocks.noise.shape[2]))
 
 
 def _rms(values: Array) -> float:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ._mahalanobis import Array, Blocks, fit_metric, non_negative, sums
+from ._mahalanobis import Array, Blocks, both, fit_metric, non_negative, own_sums
 from ._pool import principal_axes
 
 TOWARDS_FAMILY = 1e-3  # pull of the scales towards one scale for all parts of a kind
@@ -86,7 +86,7 @@ def regress(
     if not used.any() or not np.any((sample - centre) @ basis):
         return flat
     components, lost = flat.embed(blocks.values, blocks.noise, k)
-    target = blocks.target - lost[:, :, None] - lost[:, None]
+    target = blocks.target - both(lost, blocks.fresh)
     matrix, noise = fit_metric(blocks._replace(values=components, target=target), nugget=nugget)
     values, vectors = np.linalg.eigh(matrix)
     root = vectors * np.sqrt(np.maximum(values, 0))
@@ -122,7 +122,7 @@ def part_scales(blocks: Blocks, groups: NDArray[np.int64], families: NDArray[np.
     target = blocks.target[:, pairs].reshape(-1)
     if not target.any():
         return np.ones(len(groups))
-    own = sums(blocks.noise if nugget else blocks.noise[:, :, :0], pairs)
+    own = own_sums(blocks) if nugget else np.zeros((len(parts), 0))
     kinds = families[starts]
     member = (kinds[:, None] == np.unique(kinds)).astype(np.float64)  # [parts, families]
     of_kind, of_own = np.split(non_negative(np.hstack([parts @ member, own]), target), [member.shape[1]])

@@ -35,6 +35,7 @@ class Feed(NamedTuple):
     features: NDArray[np.float32]  # [s, B, k]
     noise: NDArray[np.float32]  # [s, B]
     target: NDArray[np.float32]  # [s, B, B]
+    fresh: NDArray[np.float32]  # [s, B, B] mass that two clouds do not have in common
 
 
 class Known(NamedTuple):
@@ -43,6 +44,7 @@ class Known(NamedTuple):
     features: NDArray[np.float32]  # [B, k]
     noise: NDArray[np.float32]  # [B]
     target: NDArray[np.float32]  # [B, B]
+    fresh: NDArray[np.float32]  # [B, B]
 
 
 def turns_for(mean_square: float, strata: Strata, network: Network, *, gromov: bool) -> int:
@@ -110,7 +112,7 @@ class Blocks:
         self.clouds, self.strata, self.targets, self.base, self.frame = clouds, strata, targets, base, frame
         self.n_components, self.turns, self.rotate = n_components, turns, rotate
         self._kept: OrderedDict[int, list[Known]] = OrderedDict()
-        each = 4 * GROUP * strata.batch_size * (n_components + 1 + strata.batch_size)
+        each = 4 * GROUP * strata.batch_size * (n_components + 1 + 2 * strata.batch_size)
         self._most_groups = max(1, MOST_KEPT // each)
 
     def without_targets(self) -> "Blocks":
@@ -159,8 +161,9 @@ class Blocks:
             tables = self.targets.blocks(members) / self.frame.unit**2
         used, places = np.unique(members, return_inverse=True)
         z, noise = self._features(used)
-        rows = zip(places.reshape(members.shape), tables, strict=True)
-        return [Known(z[place], noise[place], table.astype(np.float32)) for place, table in rows]
+        fresh = np.stack([1 - self.clouds.shared_mass(some) for some in members])
+        rows = zip(places.reshape(members.shape), tables.astype(np.float32), fresh.astype(np.float32), strict=True)
+        return [Known(z[place], noise[place], table, own) for place, table, own in rows]
 
     def _features(self, members: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return features and nuggets in the network's units."""

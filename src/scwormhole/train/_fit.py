@@ -209,11 +209,10 @@ def _divergence_look(trained: Trained, clouds: PointClouds, split: Split, target
     new = rows < len(held_out) if len(held_out) else np.ones(len(rows), bool)
     rows, columns = rows[new], columns[new]
     true = targets.blocks(positions[None])[0][rows, columns]
-    some = clouds[positions]
+    some, shared = clouds[positions], clouds.shared_mass(positions)
 
     def examine(weights: Any) -> Look:
-        z, noise = replace(trained, params=weights).embed(some)
-        return look(((z[rows] - z[columns]) ** 2).sum(1) + noise[rows] + noise[columns], true)
+        return look(replace(trained, params=weights).embed(some).table(shared)[rows, columns], true)
 
     return examine
 

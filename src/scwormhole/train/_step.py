@@ -89,7 +89,7 @@ def loss(params: Any, batch: Any, *, graph: Any, rules: Rules) -> tuple[Array, S
     if rules.decoder_only:
         decoder_loss = reconstruction(networks.decoder, lax.stop_gradient(z), batch, rules)
         return decoder_loss, StepInfo(jnp.zeros(()), decoder_loss)
-    apart = squared_distances(z) + noise[:, None] + noise
+    apart = squared_distances(z) + batch.fresh * (noise[:, None] + noise)
     off = ~jnp.eye(len(z), dtype=bool)
     error = jnp.where(off, apart - batch.target, 0.0) / rules.mean_target
     encoder_loss = (error**2).sum() / off.sum()
