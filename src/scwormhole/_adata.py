@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .clouds import PointClouds
-from .clouds._rows import row_chunks
+from .clouds._rows import is_sparse, row_chunks
 from .clouds._wording import count
 
 Slot = Literal["obs", "var", "obsm", "obsp", "layers", "uns"]
@@ -416,4 +416,4 @@ def _means(clouds: PointClouds) -> Any:
     total: Any = 0
     for start, block in row_chunks(clouds.points):
         total = columns[:, start : start + block.shape[0]] @ block + total
-    return sparse.csr_matrix(total).astype(np.float32) if sparse.issparse(total) else np.asarray(total, np.float32)
+    return sparse.csr_matrix(total).astype(np.float32) if is_sparse(total) else np.asarray(total, np.float32)
