@@ -5,14 +5,21 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import metrics, ot
+    from . import datasets, metrics, ot
     from .clouds import Cloud, PointClouds
     from .model import Wormhole
 
-__all__ = ["Cloud", "PointClouds", "Wormhole", "metrics", "ot"]
+__all__ = ["Cloud", "PointClouds", "Wormhole", "datasets", "metrics", "ot"]
 __version__ = version("scwormhole")
 
-_ROOM_OF = {"Cloud": "clouds", "PointClouds": "clouds", "Wormhole": "model", "metrics": "metrics", "ot": "ot"}
+_ROOM_OF = {
+    "Cloud": "clouds",
+    "PointClouds": "clouds",
+    "Wormhole": "model",
+    "datasets": "datasets",
+    "metrics": "metrics",
+    "ot": "ot",
+}
 
 
 def __getattr__(name: str) -> Any:
