@@ -3,7 +3,7 @@
 import warnings
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -58,6 +58,14 @@ class Fidelity:
     n_repeats: int
 
 
+class Tables(NamedTuple):
+    """Divergences of all clouds from one another: solved, embedded, and embedded without nuggets."""
+
+    true: NDArray[np.float64]
+    predicted: NDArray[np.float64]
+    apart: NDArray[np.float64]
+
+
 def fidelity(
     model: Wormhole | BaseFeatures,
     clouds: PointClouds,
@@ -104,16 +112,14 @@ def fidelity(
     metric = model.get_params()["metric"]
     generator = np.random.default_rng(rng)
     count = min(n_clouds, len(clouds))
-    scale = _scale(clouds, metric)
+    scale = paper_scale(clouds, metric)
     rows, exact = [], None
     for repeat in range(n_repeats):
         some = clouds[generator.permutation(len(clouds))[:count]]
-        embedded = model.embed(some)
-        apart, predicted = squared_distances(embedded.z), embedded.table(some.shared_mass())
-        true = pairwise(some, metric, epsilon=model.epsilon_, relative_epsilon=None, progress=progress)
-        rows.append(_compared(predicted, apart, true, scale))
+        tables = solve_pairs(model, some, progress=progress)
+        rows.append(compared(tables, scale))
         if repeat == 0:
-            exact = _exact(some, predicted, metric, n_exact)
+            exact = _exact(some, tables.predicted, metric, n_exact)
     means = np.mean(rows, axis=0)
     return Fidelity(
         correlation=float(means[0]),
@@ -191,23 +197,29 @@ def label_accuracy(
     return float(classifier.score((test_z - train_z.mean(0)) / size, test_labels))
 
 
-def _scale(clouds: PointClouds, metric: Any) -> float:
+def solve_pairs(model: Wormhole | BaseFeatures, clouds: PointClouds, *, progress: bool = False) -> Tables:
+    """Return the divergences of all pairs, as a model has them and solved."""
+    embedded, metric = model.embed(clouds), model.get_params()["metric"]
+    true = pairwise(clouds, metric, epsilon=model.epsilon_, relative_epsilon=None, progress=progress)
+    return Tables(true, embedded.table(clouds.shared_mass()), squared_distances(embedded.z))
+
+
+def paper_scale(clouds: PointClouds, metric: Any) -> float:
     """Return what brings divergences to the paper's units; one for a ground cost of the user's."""
     degree = as_metric(metric).degree
     return 1.0 if degree is None else box((clouds,))[1] ** degree
 
 
-def _compared(
-    predicted: NDArray[Any], apart: NDArray[Any], true: NDArray[Any], scale: float
-) -> tuple[float, float, float, float, float]:
-    one, other = np.triu_indices(len(true), 1)
-    found, near, wanted = predicted[one, other], apart[one, other], true[one, other]
+def compared(tables: Tables, scale: float) -> tuple[float, float, float, float, float]:
+    """Return correlation, that without nuggets, scaled squared error, relative error and recall of neighbours."""
+    pairs = np.triu_indices(len(tables.true), 1)
+    wanted, found, near = (table[pairs] for table in tables)
     return (
         _correlation(found, wanted),
         _correlation(near, wanted),
         float((((found - wanted) * scale) ** 2).mean()),
         float(np.abs(found - wanted).mean() / wanted.mean()) if wanted.mean() > 0 else 0.0,
-        _recall(predicted, true),
+        _recall(tables.predicted, tables.true),
     )
 
 
