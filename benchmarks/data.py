@@ -1,12 +1,13 @@
 """Real clouds for the benchmarks, from a folder of public data that is not part of the project."""
 
-import gzip
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from scwormhole import PointClouds
+from scwormhole import PointClouds, datasets
+
+IMAGES = {"mnist": datasets.mnist, "fashion_mnist": datasets.fashion_mnist}
 
 
 class Halves(NamedTuple):
@@ -20,20 +21,18 @@ class Halves(NamedTuple):
 
 def mnist(folder: Path, n_clouds: int, rng: int = 0) -> PointClouds:
     """Return the bright pixels of some training digits, in [-1, 1]."""
-    images, _ = _images(folder / "mnist", "train")
-    chosen = np.random.default_rng(rng).choice(len(images), n_clouds, replace=False)
-    return _pixels(images[chosen])
+    pixels = _pixels(datasets.mnist(folder / "mnist").clouds)
+    return _apart(pixels[np.random.default_rng(rng).choice(len(pixels), n_clouds, replace=False)])
 
 
 def images(folder: Path, name: str, n_train: int | None = None) -> Halves:
     """Return the bright pixels of ``"mnist"`` or ``"fashion_mnist"``, in [-1, 1], by the official split."""
     halves = []
-    for part in ("train", "t10k"):
-        pictures, labels = _images(folder / name, part)
-        keep = (pictures > 127).reshape(len(pictures), -1).any(1)
-        if part == "train" and n_train is not None:
-            keep[n_train:] = False
-        halves += [_pixels(pictures[keep]), labels[keep]]
+    for part in ("train", "test"):
+        found = IMAGES[name](folder / name, part=part)
+        halves += [_pixels(found.clouds), found.labels]
+    if n_train is not None:
+        halves[:2] = [_apart(halves[0][:n_train]), halves[1][:n_train]]
     return Halves(*halves)
 
 
@@ -77,42 +76,37 @@ def merfish_halves(folder: Path, n_components: int | None = None) -> Halves:
 
 def modelnet(folder: Path, n_clouds: int, rng: int = 0) -> PointClouds:
     """Return some shapes of ModelNet10, each centred and scaled to [-1, 1]."""
-    points = np.load(folder / "modelnet10" / "modelnet10_1024.npz")["points"]
+    points = np.load(folder / "modelnet10" / "modelnet10_1024.npz")["points"].astype(np.float64)
     chosen = points[np.random.default_rng(rng).choice(len(points), n_clouds, replace=False)]
-    return PointClouds.from_list(list(_centred(chosen)))
+    chosen = chosen - chosen.mean(1, keepdims=True)
+    return PointClouds.from_list(list(chosen / np.abs(chosen).max((1, 2), keepdims=True)))
 
 
 def modelnet_halves(folder: Path, n_points: tuple[int, int] | None = None, *, turned: bool = False) -> Halves:
     """Return ModelNet10 by the official split, each shape centred and scaled; sampled and turned at random if asked."""
-    held = np.load(folder / "modelnet10" / "modelnet10_1024.npz", allow_pickle=False)
     generator = np.random.default_rng(0)
     halves = []
     for part in ("train", "test"):
-        here = held["split"] == part
-        shapes = list(_centred(held["points"][here]).astype(np.float32))
+        clouds, labels = datasets.modelnet10(folder / "modelnet10", part=part)
+        shapes = [cloud.points for cloud in clouds]
         if n_points is not None:
             shapes = [s[generator.choice(len(s), generator.integers(*n_points), replace=False)] for s in shapes]
         if turned:
             dim = shapes[0].shape[1]
             shapes = [s @ np.linalg.qr(generator.normal(size=(dim, dim)))[0].astype(np.float32) for s in shapes]
-        halves += [PointClouds.from_list(shapes), held["label"][here]]
+        halves += [PointClouds.from_list(shapes), labels]
     return Halves(*halves)
 
 
-def _images(folder: Path, part: str) -> tuple[np.ndarray, np.ndarray]:
-    raw = gzip.decompress((folder / f"{part}-images-idx3-ubyte.gz").read_bytes())
-    labels = gzip.decompress((folder / f"{part}-labels-idx1-ubyte.gz").read_bytes())
-    return np.frombuffer(raw, np.uint8, offset=16).reshape(-1, 28, 28), np.frombuffer(labels, np.uint8, offset=8)
+def _pixels(clouds: PointClouds) -> PointClouds:
+    """Return images by row and column."""
+    points = np.stack([-clouds.points[:, 1], clouds.points[:, 0]], axis=1)
+    return PointClouds(points, clouds.indptr, clouds.indices, clouds.weights)
 
 
-def _pixels(pictures: np.ndarray) -> PointClouds:
-    return PointClouds.from_list([np.argwhere(p > 127).astype(np.float32) * 2 / 27 - 1 for p in pictures])
-
-
-def _centred(points: np.ndarray) -> np.ndarray:
-    points = points.astype(np.float64)
-    points = points - points.mean(1, keepdims=True)
-    return points / np.abs(points).max((1, 2), keepdims=True)
+def _apart(clouds: PointClouds) -> PointClouds:
+    """Return some clouds of a cohort over points of their own."""
+    return PointClouds.from_list([cloud.points for cloud in clouds])
 
 
 def _merfish(folder: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
