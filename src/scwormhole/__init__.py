@@ -5,11 +5,11 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import datasets, metrics, ot, pp
+    from . import datasets, metrics, ot, pl, pp
     from .clouds import Cloud, PointClouds
     from .model import Wormhole
 
-__all__ = ["Cloud", "PointClouds", "Wormhole", "datasets", "metrics", "ot", "pp"]
+__all__ = ["Cloud", "PointClouds", "Wormhole", "datasets", "metrics", "ot", "pl", "pp"]
 __version__ = version("scwormhole")
 
 _ROOM_OF = {
@@ -19,6 +19,7 @@ _ROOM_OF = {
     "datasets": "datasets",
     "metrics": "metrics",
     "ot": "ot",
+    "pl": "pl",
     "pp": "pp",
 }
 
