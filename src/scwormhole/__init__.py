@@ -5,11 +5,11 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import datasets, metrics, ot, pl, pp
+    from . import datasets, metrics, ot, pl, pp, tl
     from .clouds import Cloud, PointClouds
     from .model import Wormhole
 
-__all__ = ["Cloud", "PointClouds", "Wormhole", "datasets", "metrics", "ot", "pl", "pp"]
+__all__ = ["Cloud", "PointClouds", "Wormhole", "datasets", "metrics", "ot", "pl", "pp", "tl"]
 __version__ = version("scwormhole")
 
 _ROOM_OF = {
@@ -21,6 +21,7 @@ _ROOM_OF = {
     "ot": "ot",
     "pl": "pl",
     "pp": "pp",
+    "tl": "tl",
 }
 
 

@@ -31,8 +31,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .clouds import PointClouds
-from .clouds._rows import is_sparse, row_chunks
-from .clouds._wording import count
+from .clouds._names import Names
+from .clouds._rows import is_backed, is_sparse, read_block, row_chunks
+from .clouds._selection import find_positions
+from .clouds._wording import count, listed
 
 Slot = Literal["obs", "var", "obsm", "obsp", "layers", "uns"]
 Kind = Literal["niches", "groups", "metacells"]
@@ -49,6 +51,25 @@ class Representation(NamedTuple):
     points: Any
     names: list[str]
     genes: bool  # whether columns are the genes of ``var``
+
+
+class Columns:
+    """Points in memory or on disk with some of their columns, in another order; rows are read when asked for.
+
+    Parameters
+    ----------
+    points
+        One row a cell.
+    columns
+        Which columns.
+    """
+
+    def __init__(self, points: Any, columns: NDArray[np.int64]) -> None:
+        self._points, self._columns = points, columns
+        self.shape, self.dtype = (int(points.shape[0]), len(columns)), points.dtype
+
+    def __getitem__(self, rows: Any) -> Any:
+        return read_block(self._points[rows])[:, self._columns]
 
 
 class Cohort(NamedTuple):
@@ -230,6 +251,35 @@ def read_cohort(
     return Cohort(cohort_over(adata, key, representation.points), key, adata.uns[key]["kind"], representation)
 
 
+def match_genes(representation: Representation, genes: Sequence[str]) -> Representation:
+    """Return a representation whose columns are these genes, in this order, or say which are missing.
+
+    Parameters
+    ----------
+    representation
+        Cells by genes of ``var``.
+    genes
+        Names of the genes wanted; others are left out.
+    """
+    if representation.names == list(genes):
+        return representation
+    index = pd.Index(representation.names)
+    wanted = index.isin(genes)
+    if index[wanted].has_duplicates:
+        raise ValueError("adata.var_names has repeats among the genes of the model; use adata.var_names_make_unique().")
+    columns = index.get_indexer(list(genes))
+    missing = [gene for gene, column in zip(genes, columns, strict=True) if column < 0]
+    if missing:
+        raise ValueError(
+            f"adata lacks {len(missing):,} of the {count(len(genes), 'gene')} that the model was trained on: "
+            f"{listed(missing, len(missing))}. adata.var_names holds {known_keys(representation.names, missing[0])}. "
+            "Give the names that the model knows, in adata.var_names, and fill in genes that were not measured."
+        )
+    columns = columns.astype(np.int64)
+    points = representation.points
+    return Representation(Columns(points, columns) if is_backed(points) else points[:, columns], list(genes), True)
+
+
 def cohort_over(adata: AnnData, key: str, points: Any) -> PointClouds:
     """Return the clouds of a key over points of any kind, one row a cell.
 
@@ -243,11 +293,25 @@ def cohort_over(adata: AnnData, key: str, points: Any) -> PointClouds:
         One row a cell: expression, components, or positions.
     """
     if adata.uns[key]["kind"] == "niches":
-        return PointClouds.from_graph(points, _niches(adata, key))
+        cut = cut_niches(adata, key)
+        if len(cut):
+            raise ValueError(
+                f"{count(len(cut), 'niche')} of {adata.n_obs:,} in adata.obsp[{key!r}] miss cells that were there when "
+                f"they were made, first {adata.obs_names[cut[0]]!r}: adata was subset since. Make them again with "
+                "wh.pp.niches, or embed first and subset then."
+            )
+        return PointClouds.from_graph(points, adata.obsp[key])
     params = adata.uns[key]["params"]
     labels = need(adata, "obs", params["groupby"], hint=f"{key!r} was made from it; make the clouds again.")
     graph, names = memberships(labels, min_cells=int(params.get("min_cells", 1)))
     return PointClouds.from_graph(points, graph, names)
+
+
+def cut_niches(adata: AnnData, key: str) -> NDArray[np.int64]:
+    """Return the niches that miss cells which were there when they were made, as adata was subset since."""
+    graph = need(adata, "obsp", key, hint="Run wh.pp.niches(adata) again.")
+    sizes = need(adata, "obs", f"{key}_size", hint="Run wh.pp.niches(adata) again.").to_numpy()
+    return np.flatnonzero(np.diff(sparse.csr_array(graph).indptr) != sizes)
 
 
 def memberships(labels: "pd.Series[Any]", *, min_cells: int = 1) -> tuple[sparse.csr_array, list[str]]:
@@ -321,6 +385,11 @@ def read_embedding(adata: AnnData, key: str = EMBEDDING) -> tuple[NDArray[np.flo
     return vectors, nugget
 
 
+def find_rows(adata: AnnData, which: Any) -> NDArray[np.int64]:
+    """Return the positions of rows that are given by name, by position or by a mask, or say what is wrong with them."""
+    return find_positions(which, Names(adata.obs_names.to_numpy().astype(np.str_)))
+
+
 def pack_model(arrays: Mapping[str, NDArray[Any]], header: Mapping[str, Any]) -> dict[str, Any]:
     """Return a model's arrays and header as ``uns`` can hold them: arrays, and one line of JSON."""
     return {"header": json.dumps(header), "arrays": dict(arrays)}
@@ -386,20 +455,6 @@ def log_written(adata: AnnData, what: str, slots: Iterable[str]) -> None:
 
 def _kind(held: Any) -> Any:
     return held.get("kind") if isinstance(held, Mapping) else None
-
-
-def _niches(adata: AnnData, key: str) -> Any:
-    """Return the graph of niches, unless cells that belong to them are gone."""
-    graph = need(adata, "obsp", key, hint="Run wh.pp.niches(adata) again.")
-    sizes = need(adata, "obs", f"{key}_size", hint="Run wh.pp.niches(adata) again.").to_numpy()
-    cut = np.flatnonzero(np.diff(sparse.csr_array(graph).indptr) != sizes)
-    if len(cut):
-        raise ValueError(
-            f"{count(len(cut), 'niche')} of {adata.n_obs:,} in adata.obsp[{key!r}] miss cells that were there when "
-            f"they were made, first {adata.obs_names[cut[0]]!r}: adata was subset since. Make them again with "
-            "wh.pp.niches, or embed first and subset then."
-        )
-    return graph
 
 
 def _constant(column: "pd.Series[Any]", clouds: PointClouds) -> bool:

@@ -1,0 +1,18 @@
+"""Embeddings of an AnnData's clouds, and what can be done with them: maps, distances, and clouds decoded from them."""
+
+from ._decode import barycenters, decode, interpolate
+from ._distances import distances
+from ._embed import embed, model, wormhole
+from ._maps import diffmap, umap
+
+__all__ = [
+    "barycenters",
+    "decode",
+    "diffmap",
+    "distances",
+    "embed",
+    "interpolate",
+    "model",
+    "umap",
+    "wormhole",
+]

@@ -1,0 +1,285 @@
+"""Embeds the clouds of an AnnData, by a model trained on them or on others. Reads and writes through ``_adata``."""
+
+import logging
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+from anndata import AnnData
+
+from scwormhole._adata import (
+    EMBEDDING,
+    Cohort,
+    as_adata,
+    cloud_adata,
+    cohort_over,
+    find_cohort,
+    log_written,
+    match_genes,
+    pack_model,
+    read_cohort,
+    read_record,
+    read_representation,
+    to_write,
+    unpack_model,
+    write_embedding,
+)
+from scwormhole.clouds import PointClouds
+from scwormhole.metrics import compared, paper_scale, solve_pairs
+from scwormhole.model import Wormhole
+
+from ._values import warn_of_values
+
+PACKAGES = ("anndata", "flax", "jax", "numpy", "ott-jax", "scanpy", "scwormhole")
+FIDELITY = ("correlation", "correlation_euclidean", "mse", "relative_error", "neighbour_recall")
+FEWEST = 3  # held-out clouds whose pairs can be compared
+
+logger = logging.getLogger(__name__)
+
+
+def wormhole(
+    adata: AnnData,
+    *,
+    clouds: str | None = None,
+    use_rep: str | None = None,
+    layer: str | None = None,
+    key_added: str = EMBEDDING,
+    table_key: str | None = None,
+    copy: bool = False,
+    return_model: bool = False,
+    rng: int = 0,
+    **params: Any,
+) -> AnnData | Wormhole | tuple[AnnData, Wormhole] | None:
+    """Train a Wormhole on the clouds of an AnnData, and write one vector a cloud.
+
+    Niches are one a cell, so their vectors go to ``adata``. Groups and metacells come back as a new AnnData with one
+    row a cloud; ``adata`` stays as it is.
+
+    Parameters
+    ----------
+    adata
+        Cells with clouds, by :func:`scwormhole.pp.niches`, :func:`~scwormhole.pp.groups` or
+        :func:`~scwormhole.pp.metacells`; or a SpatialData, see ``table_key``. It may be backed by a file, of which X is
+        then read a batch at a time.
+    clouds
+        Name of the clouds; the only ones there are by default.
+    use_rep
+        Key of ``obsm`` that gives cells their coordinates.
+    layer
+        Key of ``layers`` that does; X by default. Sparse matrices stay sparse.
+    key_added
+        Name of the embedding.
+    table_key
+        Table to use if a SpatialData is given; its only one by default.
+    copy
+        Whether to return a copy with the embedding of niches instead of adding it.
+    return_model
+        Whether to return the model, too.
+    rng
+        Seed of everything.
+    **params
+        Parameters of :class:`scwormhole.Wormhole`, such as ``n_components``, ``max_steps`` and ``max_seconds``.
+
+    Returns
+    -------
+    For niches None, or the copy; for groups and metacells the new AnnData, with the columns of ``obs`` that are
+    constant within each cloud, ``n_points``, and means as X. With ``return_model`` the model, after the AnnData if
+    there is one. The AnnData with one row a cloud has
+
+    ``obsm["X_" + key_added]``
+        Vectors, float32: squared distances between them are divergences of clouds.
+    ``obs[key_added + "_nugget"]``
+        What each cloud adds to its divergence from any other by itself, if the model has a nugget.
+    ``uns[key_added]``
+        ``params``, ``rng``, ``source`` (which clouds and coordinates), ``names`` of the coordinates, ``fidelity`` to
+        solved transport between held-out clouds, their pairs in ``held_out``, ``history``, ``versions``,
+        ``converged``, ``epsilon``, and the ``model`` as arrays.
+
+    Examples
+    --------
+    >>> import anndata, numpy as np, scwormhole as wh
+    >>> rng = np.random.default_rng(0)
+    >>> adata = anndata.AnnData(rng.gamma(2.0, size=(60, 3)), obsm={"spatial": rng.uniform(size=(60, 2))})
+    >>> wh.pp.niches(adata, n_neighbors=5)
+    >>> wh.tl.wormhole(adata, n_components=8, max_steps=10, progress=False)
+    >>> adata.obsm["X_wormhole"].shape
+    (60, 8)
+    """
+    adata = as_adata(adata, table_key)
+    _check_params(params)
+    cohort = read_cohort(adata, clouds, use_rep=use_rep, layer=layer)
+    target = to_write(adata, copy=copy) if cohort.kind == "niches" else adata
+    if cohort.representation.genes:
+        warn_of_values(cohort.representation.points, "adata.X" if layer is None else f"adata.layers[{layer!r}]", rng)
+    trained = Wormhole(**params, rng=rng).fit(cohort.clouds)
+    trained.feature_names_in_ = cohort.representation.names if cohort.representation.genes else None
+    record = _record(trained, cohort, use_rep, layer) | _held_out(trained, cohort.clouds)
+    made = _written(target, trained, cohort, key_added, record)
+    found = made if copy or made is not target else None
+    if not return_model:
+        return found
+    return trained if found is None else (found, trained)
+
+
+def embed(
+    adata: AnnData,
+    model: Wormhole | AnnData,
+    *,
+    key: str = EMBEDDING,
+    clouds: str | None = None,
+    use_rep: str | None = None,
+    layer: str | None = None,
+    key_added: str = EMBEDDING,
+    table_key: str | None = None,
+    copy: bool = False,
+) -> AnnData | None:
+    """Embed the clouds of an AnnData by a model that was trained on others: query mapping.
+
+    Genes are matched by name: their order may differ, and genes that the model does not know are left out. For a model
+    of principal components or the like, project the new cells on the same components first.
+
+    Parameters
+    ----------
+    adata
+        Cells with clouds; or a SpatialData, see ``table_key``.
+    model
+        The model, or an AnnData that :func:`wormhole` wrote one to.
+    key
+        Name of the embedding in that AnnData.
+    clouds
+        Name of the clouds in ``adata``; the only ones there are by default.
+    use_rep
+        Key of ``obsm`` that gives cells their coordinates. By default the one that the model's AnnData names.
+    layer
+        Key of ``layers`` that does, likewise.
+    key_added
+        Name of the embedding.
+    table_key
+        Table to use if a SpatialData is given; its only one by default.
+    copy
+        Whether to return a copy with the embedding of niches instead of adding it.
+
+    Returns
+    -------
+    For niches None, or the copy; for groups and metacells a new AnnData with one row a cloud. The slots are those of
+    :func:`wormhole`, without ``fidelity`` and ``held_out``: nothing was held out.
+
+    Examples
+    --------
+    >>> import anndata, numpy as np, scwormhole as wh
+    >>> rng = np.random.default_rng(0)
+    >>> tissue = anndata.AnnData(rng.gamma(2.0, size=(120, 3)), obsm={"spatial": rng.uniform(size=(120, 2))})
+    >>> old, new = tissue[:60].copy(), tissue[60:, ::-1].copy()
+    >>> for adata in (old, new):
+    ...     wh.pp.niches(adata, n_neighbors=5)
+    >>> wh.tl.wormhole(old, n_components=8, max_steps=10, progress=False)
+    >>> wh.tl.embed(new, old)
+    >>> new.obsm["X_wormhole"].shape
+    (60, 8)
+    """
+    adata = as_adata(adata, table_key)
+    if isinstance(model, AnnData):
+        source = read_record(model, key)["source"]
+        if use_rep is None and layer is None:
+            use_rep, layer = source.get("use_rep"), source.get("layer")
+        model = _model(model, key)
+    elif not isinstance(model, Wormhole):
+        raise TypeError(
+            f"model is a {type(model).__name__}; give a fitted scwormhole.Wormhole, or an AnnData with one."
+        )
+    name = find_cohort(adata, clouds)
+    representation = read_representation(adata, use_rep, layer)
+    known = getattr(model, "feature_names_in_", None)
+    if known is not None:
+        if not representation.genes:
+            raise ValueError(
+                f"the model was trained on {len(known):,} genes, and use_rep is {use_rep!r}; leave it out."
+            )
+        representation = match_genes(representation, known)
+    cohort = Cohort(cohort_over(adata, name, representation.points), name, adata.uns[name]["kind"], representation)
+    target = to_write(adata, copy=copy) if cohort.kind == "niches" else adata
+    made = _written(target, model, cohort, key_added, _record(model, cohort, use_rep, layer))
+    return made if copy or made is not target else None
+
+
+def model(adata: AnnData, *, key: str = EMBEDDING) -> Wormhole:
+    """Return the model that an AnnData carries, fitted; a file that was written and read again has it too.
+
+    Parameters
+    ----------
+    adata
+        What :func:`wormhole` or :func:`embed` wrote to.
+    key
+        Name of the embedding.
+
+    Examples
+    --------
+    >>> import anndata, numpy as np, scwormhole as wh
+    >>> rng = np.random.default_rng(0)
+    >>> adata = anndata.AnnData(rng.gamma(2.0, size=(60, 3)), obsm={"spatial": rng.uniform(size=(60, 2))})
+    >>> wh.pp.niches(adata, n_neighbors=5)
+    >>> wh.tl.wormhole(adata, n_components=8, max_steps=10, progress=False)
+    >>> wh.tl.model(adata).dim_
+    3
+    """
+    return _model(adata, key)
+
+
+def _model(adata: AnnData, key: str) -> Wormhole:
+    return Wormhole.from_arrays(*unpack_model(adata, key))
+
+
+def _check_params(params: dict[str, Any]) -> None:
+    known = Wormhole().get_params()
+    unknown = sorted(params.keys() - known.keys())
+    if unknown:
+        raise TypeError(f"no parameter {', '.join(unknown)}; those of scwormhole.Wormhole are {', '.join(known)}.")
+
+
+def _record(trained: Wormhole, cohort: Cohort, use_rep: str | None, layer: str | None) -> dict[str, Any]:
+    """Return what ``uns`` keeps of any embedding."""
+    source = {"clouds": cohort.key, "kind": cohort.kind, "use_rep": use_rep, "layer": layer}
+    params = trained.get_params()
+    return {
+        "params": params,
+        "rng": params["rng"],
+        "source": source | {"n_clouds": len(cohort.clouds)},
+        "names": np.array(cohort.representation.names, dtype=object),
+        "history": trained.history_,
+        "versions": {name: found for name in PACKAGES if (found := _version(name)) is not None},
+        "converged": bool(trained.converged_),
+        "epsilon": float(trained.epsilon_),
+        "model": pack_model(*trained.to_arrays()),
+    }
+
+
+def _held_out(trained: Wormhole, clouds: PointClouds) -> dict[str, Any]:
+    """Return how the model does on the clouds that were held out, and their pairs."""
+    positions = trained.held_out_
+    if len(positions) < FEWEST:
+        logger.info("%d clouds were held out, too few to tell the fidelity", len(positions))
+        return {}
+    some, params = clouds[positions], trained.get_params()
+    tables = solve_pairs(trained, some, progress=params["progress"])
+    found = dict(zip(FIDELITY, compared(tables, paper_scale(some, params["metric"])), strict=True))
+    logger.info("held-out clouds: correlation %.3f", found["correlation"])
+    one, other = np.triu_indices(len(some), 1)
+    named = zip(("solved", "embedded", "euclidean"), tables, strict=True)
+    pairs: dict[str, Any] = {name: table[one, other].astype(np.float32) for name, table in named}
+    pairs |= {"clouds": positions, "first": positions[one], "second": positions[other]}
+    return {"fidelity": found | {"n_clouds": len(some)}, "held_out": pairs}
+
+
+def _written(target: AnnData, trained: Wormhole, cohort: Cohort, key: str, record: dict[str, Any]) -> AnnData:
+    """Write an embedding to where it belongs, and return that."""
+    vectors, nugget = trained.embed(cohort.clouds)
+    made = target if cohort.kind == "niches" else cloud_adata(target, cohort)
+    log_written(made, f"{len(vectors):,} clouds embedded", write_embedding(made, key, vectors, nugget, record))
+    return made
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
