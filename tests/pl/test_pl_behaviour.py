@@ -134,6 +134,21 @@ def test_fidelity_needs_clouds_to_compare(solved):
         wh.pl.fidelity(model, clouds[:2])
 
 
+def test_fidelity_of_an_adata_is_that_of_its_held_out_pairs(tissue, solved):
+    solved_pairs = np.linspace(1, 2, 6)
+    held = {"solved": solved_pairs, "embedded": solved_pairs**2, "clouds": np.arange(4)}
+    tissue.uns["wormhole"]["held_out"] = held
+    axis = wh.pl.fidelity(tissue)
+    ((places, _),) = dots(axis)
+    np.testing.assert_array_equal(places, np.stack([solved_pairs, solved_pairs**2], axis=1))
+    assert "4 clouds, 6 pairs" in axis.texts[0].get_text()
+    with pytest.raises(ValueError, match="beside an AnnData"):
+        wh.pl.fidelity(tissue, solved[1])
+    del tissue.uns["wormhole"]["held_out"]
+    with pytest.raises(ValueError, match="no held-out pairs"):
+        wh.pl.fidelity(tissue)
+
+
 def test_history_has_a_panel_for_each_network_and_marks_the_best(tissue):
     encoder, decoder = wh.pl.history(tissue, x="seconds")
     assert encoder.get_xlabel() == "seconds"

@@ -7,7 +7,7 @@ import numpy as np
 from anndata import AnnData
 from numpy.typing import NDArray
 
-from scwormhole._adata import read_cohort, read_record, unpack_model
+from scwormhole._adata import read_record
 from scwormhole.clouds import PointClouds
 from scwormhole.metrics import solve_pairs
 from scwormhole.model import Wormhole
@@ -18,7 +18,7 @@ from ._axes import DOTS, finish, open_frame, panels
 if TYPE_CHECKING:
     from ._axes import Drawn
 
-FEWEST = 16  # held-out clouds below which others are drawn too
+Pairs = tuple[NDArray[Any], NDArray[Any], int]  # solved, embedded, and of how many clouds
 
 
 def fidelity(
@@ -33,16 +33,17 @@ def fidelity(
 ) -> "Drawn":
     """Draw embedded against solved divergences, with the line on which they agree and their correlation.
 
-    All pairs of some clouds are solved, which takes a few seconds. Nuggets are included.
+    Nuggets are included.
 
     Parameters
     ----------
     source
-        AnnData after :func:`scwormhole.tl.wormhole`, of which held-out clouds are taken; or a fitted model.
+        AnnData after :func:`scwormhole.tl.wormhole`, which has the pairs of clouds that were held out; or a fitted
+        model.
     clouds
-        Clouds that a model was not trained on; not for AnnData.
+        Clouds that a model was not trained on, whose pairs are solved; not for AnnData.
     n_clouds
-        Most clouds to take.
+        Most clouds to take of these.
     key
         Name of the embedding in an AnnData.
     rng
@@ -65,17 +66,10 @@ def fidelity(
     >>> wh.pl.fidelity(base, clouds[40:]).get_xlabel()
     'solved divergence'
     """
-    model, some = _held_out(source, key) if isinstance(source, AnnData) else (source, clouds)
-    if some is None:
-        raise ValueError("clouds is None; give clouds that the model was not trained on.")
-    if isinstance(source, AnnData) and clouds is not None:
-        raise ValueError("clouds are given beside an AnnData, which has its own; give a model with them.")
-    if len(some) < 3:
-        raise ValueError(f"there are {len(some)} clouds; at least three are needed, for pairs to be compared.")
-    chosen = np.random.default_rng(rng).permutation(len(some))[:n_clouds]
-    tables = solve_pairs(model, some[chosen])
-    pairs = np.triu_indices(len(chosen), 1)
-    true, found = tables.true[pairs], tables.predicted[pairs]
+    if isinstance(source, AnnData):
+        true, found, count = _kept_pairs(source, clouds, key)
+    else:
+        true, found, count = _solved_pairs(source, clouds, n_clouds, rng)
     (axis,) = panels(1, ax, size=(4.5, 4.5))
     low, high = min(true.min(), found.min()), max(true.max(), found.max())
     room = 0.03 * (high - low or 1.0)
@@ -86,7 +80,7 @@ def fidelity(
     axis.set(xlim=ends, ylim=ends, aspect="equal", xlabel="solved divergence", ylabel="embedded divergence")
     share = float(np.corrcoef(true, found)[0, 1])
     error = float(np.abs(found - true).mean() / true.mean())
-    said = f"r = {share:.3f}\nerror {error:.1%}\n{len(chosen)} clouds, {len(true):,} pairs"
+    said = f"r = {share:.3f}\nerror {error:.1%}\n{count} clouds, {len(true):,} pairs"
     axis.text(0.04, 0.96, said, transform=axis.transAxes, va="top", fontsize="small")
     open_frame(axis)
     return finish([axis], show=show)
@@ -152,13 +146,26 @@ def history(
     return finish(axes, show=show)
 
 
-def _held_out(adata: AnnData, key: str) -> tuple[Wormhole, PointClouds]:
-    """Return the model that an AnnData carries, and the clouds it was not trained on."""
-    record = read_record(adata, key)
-    source = record["source"]
-    cohort = read_cohort(adata, source["clouds"], use_rep=source.get("use_rep"), layer=source.get("layer"))
-    model = Wormhole.from_arrays(*unpack_model(adata, key))
-    held_out: NDArray[np.int64] = np.asarray(model.held_out_, np.int64)
-    rest = np.setdiff1d(np.arange(len(cohort.clouds)), held_out)
-    positions = held_out if len(held_out) >= FEWEST else np.concatenate([held_out, rest])
-    return model, cohort.clouds[positions]
+def _kept_pairs(adata: AnnData, clouds: PointClouds | None, key: str) -> Pairs:
+    """Return the pairs of held-out clouds that an AnnData keeps."""
+    if clouds is not None:
+        raise ValueError("clouds are given beside an AnnData, which has its own; give a model with them.")
+    held = read_record(adata, key).get("held_out")
+    if held is None:
+        raise ValueError(
+            f"adata.uns[{key!r}] has no held-out pairs: it is of wh.tl.embed, or of too few clouds. "
+            "Give a model, and clouds to compare it on."
+        )
+    return np.asarray(held["solved"]), np.asarray(held["embedded"]), len(held["clouds"])
+
+
+def _solved_pairs(model: "Wormhole | BaseFeatures", clouds: PointClouds | None, n_clouds: int, rng: int) -> Pairs:
+    """Solve the pairs of some clouds."""
+    if clouds is None:
+        raise ValueError("clouds is None; give clouds that the model was not trained on.")
+    if min(len(clouds), n_clouds) < 3:
+        raise ValueError(f"there are {len(clouds)} clouds, and n_clouds is {n_clouds}; pairs need at least three.")
+    some = clouds[np.random.default_rng(rng).permutation(len(clouds))[:n_clouds]]
+    tables = solve_pairs(model, some)
+    pairs = np.triu_indices(len(some), 1)
+    return tables.true[pairs], tables.predicted[pairs], len(some)
