@@ -4,6 +4,7 @@ import pytest
 
 
 def pytest_collection_modifyitems(items):
+    """Let such examples warn."""
     for item in items:
         if isinstance(item, pytest.DoctestItem):
             item.add_marker(pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"))
