@@ -21,7 +21,7 @@ ROOMS: dict[str, set[str]] = {
     "nn": set(),
     "mds": set(),
     "io": set(),
-    "train": {*STRANGERS},
+    "train": {*STRANGERS, "io"},
     "model": {"clouds", "ot", "nn", "train", "io"},
     "baselines": {*STRANGERS, "train"},
     "metrics": {"clouds", "ot", "mds", "model"},

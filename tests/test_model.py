@@ -268,7 +268,8 @@ def test_a_new_fit_forgets_the_checkpoint_of_the_last(monkeypatch, small):
         patched.setattr(_fit, "split_clouds", stop)
         with pytest.raises(KeyboardInterrupt):
             model.fit(small[::-1])
-    resumed = model.fit(small[::-1], resume=True).transform(small)
+    with pytest.warns(UserWarning, match="starts anew"):
+        resumed = model.fit(small[::-1], resume=True).transform(small)
     np.testing.assert_array_equal(resumed, wh.Wormhole(**ALONE).fit(small[::-1]).transform(small))
 
 

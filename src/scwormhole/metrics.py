@@ -109,7 +109,7 @@ def fidelity(
         raise ValueError(f"clouds holds {len(clouds)}; at least three are needed, for pairs to be compared.")
     if n_clouds < 3 or n_repeats < 1:
         raise ValueError(f"n_clouds is {n_clouds} and n_repeats {n_repeats}; give at least 3 and 1.")
-    metric = model.get_params()["metric"]
+    metric = model.metric_
     generator = np.random.default_rng(rng)
     count = min(n_clouds, len(clouds))
     scale = paper_scale(clouds, metric)
@@ -199,8 +199,8 @@ def label_accuracy(
 
 def solve_pairs(model: Wormhole | BaseFeatures, clouds: PointClouds, *, progress: bool = False) -> Tables:
     """Return the divergences of all pairs, as a model has them and solved."""
-    embedded, metric = model.embed(clouds), model.get_params()["metric"]
-    true = pairwise(clouds, metric, epsilon=model.epsilon_, relative_epsilon=None, progress=progress)
+    embedded = model.embed(clouds)
+    true = pairwise(clouds, model.metric_, epsilon=model.epsilon_, relative_epsilon=None, progress=progress)
     return Tables(true, embedded.table(clouds.shared_mass()), squared_distances(embedded.z))
 
 

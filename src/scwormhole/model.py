@@ -2,11 +2,10 @@
 
 import logging
 import os
-import shutil
 import warnings
+from collections.abc import Iterable
 from dataclasses import asdict
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -14,15 +13,26 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from .clouds import Cloud, PointClouds
-from .io import read_folder, write_folder
+from .io import as_plain, read_folder, write_folder
 from .ot import BaseFeatures, Embedded, pairwise
 from .ot._estimator import Estimator
-from .train import Fitted, Network, Recipe, Saved, Trained, fit, look, metric_name, read_parameters
+from .train import (
+    Checkpoints,
+    Fitted,
+    History,
+    Network,
+    Recipe,
+    Saved,
+    Trained,
+    fit,
+    look,
+    metric_name,
+    read_parameters,
+)
 
 KIND, FORMAT = "scwormhole model", 1
-CHECKPOINT, CHECKPOINT_FORMAT = "scwormhole checkpoint", 1
 SCORED = 128  # clouds that a score is had from
-KEPT = ("epsilon_", "converged_", "history_", "dim_", "feature_names_in_")  # beside what was trained
+KEPT = ("metric_", "epsilon_", "converged_", "history_", "dim_", "feature_names_in_")  # beside what was trained
 
 logger = logging.getLogger(__name__)
 
@@ -52,11 +62,13 @@ class Wormhole(Estimator):
     nugget
         Whether each cloud may add something by itself, which is mostly sampling noise; ``"auto"`` finds out.
     metric_dec
-        Divergence that decoded clouds are held to; ``"auto"`` is ``"S2"``, and ``"GS"`` for GW and GS.
+        Divergence that decoded clouds are held to; ``"auto"`` is ``"S2"``, and ``"GS"`` for GW and GS. A ground cost of
+        your own sees points in your units, here as in ``metric``.
     epsilon_dec
-        Its epsilon, in the same units as ``epsilon``.
+        Its epsilon, read as ``epsilon`` is.
     coeff_dec
-        Weight of the decoder's loss, which the encoder receives too; 0 for no decoder.
+        Weight of the decoder's loss, which the encoder receives too; 0 for no decoder. That loss is the mean divergence
+        of decoded clouds from what they were, over the mean divergence between clouds.
     n_points
         Points of a decoded cloud; the median size of the cohort by default.
     decode_weights
@@ -79,11 +91,19 @@ class Wormhole(Estimator):
     learning_rate
         Largest learning rate of Adam.
     decay
-        How it falls: ``"cosine"``, or ``"exponential"`` as in the paper.
+        How it falls: ``"cosine"`` after a warm-up of 50 steps, or ``"exponential"`` as in the paper.
+    clip
+        Largest norm of a gradient; None for any, as in the paper.
+    patience
+        Looks at held-out clouds, of about 30 in a whole training, without a gain after which the learning rate is
+        lowered and training then stops. None, as in the paper, takes all of ``max_steps``, encoder and decoder
+        together, and never trains the decoder alone.
     max_steps
-        Most steps.
+        Most steps of each phase, encoder and decoder; 1,000 by default.
     max_seconds
-        Most seconds that a fit takes, compilation included; it ends a training, and no single step.
+        Most seconds that a fit takes, compilation included. Fewer pairs are solved where they would take too long, and
+        what cannot end in time is not begun; a step or a compilation that was begun is finished. What is learned then
+        depends on how fast the machine is.
     max_points
         Most points of a cloud that the transformer sees in a step, sampled anew each time by weight; it embeds whole
         clouds. 256 by default.
@@ -98,25 +118,32 @@ class Wormhole(Estimator):
     checkpoint
         Folder to keep a checkpoint in while fitting, so that a fit that was killed can be taken up again.
     progress
-        Whether to show bars.
+        Whether to show bars; of effect at once when set on a fitted model, as no other parameter is.
     rng
-        Seed of everything.
+        Seed of everything, from 0 to 2**32 - 1.
 
     Attributes
     ----------
+    metric_
+        Divergence that was learned. Of a ground cost of your own a loaded model knows the name only: set ``metric_`` to
+        the function to score it.
     epsilon_
         Epsilon in units of the ground cost.
     converged_
-        Whether held-out clouds had stopped gaining when training ended.
+        Whether held-out clouds had stopped gaining when training ended; it is False if ``max_steps`` or ``max_seconds``
+        ended it before.
     history_
         A list each of phase (encoder, decoder), step, seconds, held-out correlation, held-out error (of divergences
-        over their standard deviation; of decoded clouds over the mean divergence between clouds) and losses.
+        over their standard deviation; of decoded clouds over the mean divergence between clouds, in ``metric_dec``) and
+        losses.
     held_out_
         Positions of the clouds that were held out.
     base_
         The fitted features, or None.
     dim_
         Dimension of the points.
+    feature_names_in_
+        Names of the dimensions, such as genes, if they were given.
     n_points_
         Points of a decoded cloud; 0 without a decoder.
 
@@ -153,6 +180,8 @@ class Wormhole(Estimator):
         batch_size: int = Recipe.batch_size,
         learning_rate: float = Recipe.learning_rate,
         decay: Literal["cosine", "exponential"] = "cosine",
+        clip: float | None = Recipe.clip,
+        patience: int | None = Recipe.patience,
         max_steps: int | None = None,
         max_seconds: float | None = None,
         max_points: int | None = None,
@@ -169,7 +198,10 @@ class Wormhole(Estimator):
 
     @classmethod
     def paper(cls, **changes: Any) -> Self:
-        """Return the paper's model: a transformer alone, with its sizes, scaling, epsilons and rate.
+        """Return the paper's model: a transformer alone, with its sizes, scaling, epsilons and rate, trained plainly.
+
+        The embedding is the mean over the points; Adam without clipping or warm-up takes all steps, encoder and decoder
+        together. Of these steps, the weights that were best on held-out clouds are kept.
 
         Parameters
         ----------
@@ -190,12 +222,22 @@ class Wormhole(Estimator):
             "batch_size": 16,
             "learning_rate": 1e-4,
             "decay": "exponential",
+            "clip": None,
+            "patience": None,
             "max_steps": 10_000,
+            "max_points": 1 << 20,
             "coeff_dec": 0.1,
         }
         return cls(**{**theirs, **changes})
 
-    def fit(self, clouds: PointClouds, y: None = None, *, resume: bool = False) -> Self:
+    def fit(
+        self,
+        clouds: PointClouds,
+        y: None = None,
+        *,
+        feature_names: Iterable[str] | None = None,
+        resume: bool = False,
+    ) -> Self:
         """Learn to embed, and to decode, a cohort.
 
         Parameters
@@ -204,31 +246,33 @@ class Wormhole(Estimator):
             The cohort, of at least two clouds.
         y
             Of no effect.
+        feature_names
+            Names of the dimensions, such as genes, to be kept with the model.
         resume
             Whether to go on from the checkpoint of a fit to the same clouds that was interrupted; it then ends as it
-            would have.
+            would have. ``max_steps`` and ``max_seconds`` may be raised: what they had ended then goes on.
         """
         clouds = self._cohort(clouds, fitted=False)
-        params, folder = read_parameters(self._params, clouds), self._params["checkpoint"]
-        saved = self._resumed(params.mark) if resume else self._fresh()
+        params = read_parameters(self._params, clouds)
+        names = _feature_names(feature_names, clouds.dim)
+        last: Saved | None = self.__dict__.pop("_saved", None)
+        checkpoints = Checkpoints(self._params["checkpoint"], params.mark, last)
+        saved = checkpoints.start(resume=resume)
 
         def keep(saved: Saved) -> None:
-            self._saved = saved._replace(header={**saved.header, "of": params.mark})
-            if folder is not None:
-                header = {"kind": CHECKPOINT, "format": CHECKPOINT_FORMAT, **self._saved.header}
-                write_folder(folder, header, saved.arrays, overwrite=True)
+            checkpoints.keep(saved)
+            self._saved = checkpoints.last
 
         try:
             found = fit(clouds, params, saved=saved, keep=keep, show=self._params["progress"])
         except KeyboardInterrupt:
-            if hasattr(self, "_saved"):
-                logger.warning(
-                    "interrupted after step %d; fit(clouds, resume=True) goes on", self._saved.header["step"]
-                )
+            if checkpoints.last is not None:
+                self._saved, step = checkpoints.last, checkpoints.last.header["step"]
+                logger.warning("interrupted; fit(clouds, resume=True) goes on after step %d", step)
             raise
         self._remember(found, clouds)
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+        self.metric_, self.feature_names_in_ = self._params["metric"], names
+        checkpoints.remove()
         return self
 
     def transform(self, clouds: PointClouds, *, batch_size: int | None = None) -> NDArray[np.float32]:
@@ -305,7 +349,7 @@ class Wormhole(Estimator):
             Vectors, one row a cloud.
         """
         points, weights = self._fitted().decode(self._vectors(z))
-        return PointClouds.from_list(list(points), list(weights) if self._params["decode_weights"] else None)
+        return PointClouds.from_list(list(points), list(weights) if self._trained.network.weighted else None)
 
     def barycenter(self, z: ArrayLike, weights: ArrayLike | None = None) -> Cloud:
         """Return the cloud in the middle of clouds, given as vectors: the one that the vectors' mean stands for.
@@ -356,7 +400,7 @@ class Wormhole(Estimator):
         self._fitted()
         embedded = self.embed(clouds := self._cohort(clouds)[: min(SCORED, len(clouds))])
         options = {"epsilon": self.epsilon_, "relative_epsilon": None, "progress": self._params["progress"]}
-        true = pairwise(clouds, self._params["metric"], **options)
+        true = pairwise(clouds, self.metric_, **options)
         pairs = np.triu_indices(len(clouds), 1)
         return look(embedded.table(clouds.shared_mass())[pairs], true[pairs]).correlation
 
@@ -393,10 +437,9 @@ class Wormhole(Estimator):
         trained = self._fitted()
         metric = {name: metric_name(self._params[name]) for name in ("metric", "metric_dec")}
         header: dict[str, Any] = {"kind": KIND, "format": FORMAT, "version": version("scwormhole")}
-        plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in self._params.items()}
-        header |= {"params": {**plain, **metric, "checkpoint": None}, "trained": trained.header()}
-        header |= {name: getattr(self, name) for name in KEPT}
-        return trained.arrays() | {"held_out": self.held_out_}, header
+        header |= {"params": {**self._params, **metric, "checkpoint": None}, "trained": trained.header()}
+        header |= {name: getattr(self, name) for name in KEPT} | {"metric_": metric_name(self.metric_)}
+        return trained.arrays() | {"held_out": self.held_out_}, as_plain(header)
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> Self:
@@ -410,10 +453,11 @@ class Wormhole(Estimator):
             Its header.
         """
         try:
-            model = cls(**header["params"])
+            model = cls(**_same_names(header["params"], cls()._params))
             model._trained = Trained.of(header["trained"], arrays)
             for name in KEPT:
                 setattr(model, name, header[name])
+            model.history_ = asdict(History.of(header["history_"]))
             model.held_out_ = arrays["held_out"]
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"this is no whole model: {type(error).__name__}: {error}") from error
@@ -436,10 +480,9 @@ class Wormhole(Estimator):
         self._trained, self.epsilon_, self.dim_ = found.trained, found.epsilon, clouds.dim
         self.history_, self.held_out_ = asdict(found.history), found.held_out
         self.converged_ = found.converged
-        self.feature_names_in_: list[str] | None = None
         logger.info("trained: %s", found.advice)
         if not self.converged_:
-            warnings.warn(f"training may go on: {found.advice}", ConvergenceWarning, stacklevel=3)
+            warnings.warn(f"training has not converged. {found.advice}", ConvergenceWarning, stacklevel=3)
 
     def _fitted(self) -> Trained:
         if not hasattr(self, "_trained"):
@@ -452,7 +495,7 @@ class Wormhole(Estimator):
                 f"clouds is a {type(clouds).__name__}; give a scwormhole.PointClouds. "
                 "A list of arrays becomes one with PointClouds.from_list(arrays)."
             )
-        if fitted and clouds.dim != self.dim_:
+        if fitted and self._fitted() and clouds.dim != self.dim_:
             raise ValueError(f"clouds have {clouds.dim} dimensions, and the model was fitted in {self.dim_}.")
         return clouds
 
@@ -467,22 +510,21 @@ class Wormhole(Estimator):
             raise ValueError("z has numbers that are not finite.")
         return z
 
-    def _fresh(self) -> None:
-        self.__dict__.pop("_saved", None)
-        folder = self._params["checkpoint"]
-        if folder is not None and Path(folder).exists():
-            raise FileExistsError(
-                f"the checkpoint {folder} exists; fit(clouds, resume=True) goes on from it. To start anew remove it."
-            )
 
-    def _resumed(self, mark: dict[str, Any]) -> Saved | None:
-        saved, folder = None, self._params["checkpoint"]
-        if folder is not None and Path(folder).exists():
-            header, arrays = read_folder(folder, CHECKPOINT, CHECKPOINT_FORMAT)
-            saved = Saved(arrays, header)
-        saved = getattr(self, "_saved", saved)  # what is in memory is the last
-        if saved is not None and saved.header["of"] != mark:
-            found = saved.header["of"]
-            differ = ", ".join(name for name in mark if mark[name] != found.get(name))
-            raise ValueError(f"the checkpoint is of another fit; these differ: {differ}. Start anew without resume.")
-        return saved
+def _feature_names(names: Iterable[str] | None, dim: int) -> list[str] | None:
+    """Return names as plain strings, if there is one a dimension."""
+    if names is None:
+        return None
+    if isinstance(names, str) or len(given := [str(name) for name in names]) != dim:
+        found = "one string" if isinstance(names, str) else f"{len(given):,} names"
+        raise ValueError(f"feature_names holds {found} for {dim:,} dimensions; give one name a dimension.")
+    return given
+
+
+def _same_names(found: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters if they are the ones that this version knows."""
+    for names, what in ((found.keys() - known.keys(), "unknown"), (known.keys() - found.keys(), "missing")):
+        if names:
+            listed = ", ".join(sorted(names))
+            raise ValueError(f"it is of another version of scwormhole: parameters are {what}, {listed}")
+    return found

@@ -14,8 +14,8 @@ def cohort(scale=1.0, dim=2):
     return wh.PointClouds.from_list(arrays, [generator.dirichlet(np.ones(n)) for n in sizes])
 
 
-def framed(clouds, *, degree=2, origin=None, mean=1.0):
-    return frame_of(clouds, degree=degree, mean_divergence=mean, origin=origin, rng=0)
+def framed(clouds, *, degree=2, origin=None, mean=1.0, box=None):
+    return frame_of(clouds, degree=degree, mean_divergence=mean, origin=origin, box=box, rng=0)
 
 
 @pytest.mark.parametrize("dim", [1, 2])

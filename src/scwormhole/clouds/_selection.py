@@ -22,6 +22,8 @@ def find_clouds(key: Any, names: Names) -> int | slice | NDArray[np.int64]:
     names
         Names of the cohort.
     """
+    if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:  # how scikit-learn selects rows
+        key = key[0]
     if isinstance(key, str):
         return names.find(key)
     if isinstance(key, slice):

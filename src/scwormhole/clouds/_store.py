@@ -270,6 +270,11 @@ class PointClouds:
         return rungs(self._layout.sizes)
 
     @property
+    def shape(self) -> tuple[int]:
+        """Number of clouds, as scikit-learn asks for it: with a shape, a cohort can be split for cross-validation."""
+        return (len(self),)
+
+    @property
     def dim(self) -> int:
         """Number of dimensions."""
         return int(self.points.shape[1])

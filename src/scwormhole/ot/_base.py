@@ -68,6 +68,8 @@ class BaseFeatures(Estimator):
     ----------
     kind_
         What is measured.
+    metric_
+        Divergence that it was fitted to.
     epsilon_
         Epsilon in units of the ground cost.
     nugget_
@@ -145,7 +147,7 @@ class BaseFeatures(Estimator):
         )
         targets.warn()
         self.kind_, self.dim_, self.report_ = params["kind"], clouds.dim, self.fitted_.report
-        self.epsilon_ = targets.epsilon
+        self.epsilon_, self.metric_ = targets.epsilon, params["metric"]
         logger.info("base features: %s, %s", self.kind_, self.report_)
         return self
 
@@ -268,7 +270,7 @@ class BaseFeatures(Estimator):
         base = cls(**header["params"])
         base.fitted_ = FittedBase.of_arrays(arrays, header["fitted"])
         base.kind_, base.epsilon_, base.dim_ = header["kind"], header["epsilon"], header["dim"]
-        base.report_ = base.fitted_.report
+        base.report_, base.metric_ = base.fitted_.report, header["params"]["metric"]
         return base
 
     def _checked(self, clouds: Cohort) -> dict[str, Any]:

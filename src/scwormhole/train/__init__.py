@@ -1,6 +1,6 @@
 """Training of a Wormhole: the room's menu."""
 
-from ._checkpoint import Saved
+from ._checkpoint import Checkpoints, Saved
 from ._fit import Fitted, fit
 from ._held_out import look
 from ._loop import History
@@ -9,6 +9,7 @@ from ._settings import Network, Recipe, Transport
 from ._use import Trained
 
 __all__ = [
+    "Checkpoints",
     "Fitted",
     "History",
     "Network",

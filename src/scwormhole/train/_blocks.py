@@ -7,7 +7,7 @@ comes again a few times before the next one is solved.
 from collections import OrderedDict
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,6 +136,11 @@ class Blocks:
         back = np.random.default_rng([self.strata.seed, step]).integers(min(newest, GROUP * self._most_groups))
         return newest - int(back)
 
+    def solves(self, steps: range) -> bool:
+        """Return whether some steps need pairs that those before them did not."""
+        first, last = (step // self.turns // GROUP for step in (steps.start - 1, steps[-1]))
+        return self.targets is not None and first < last
+
     def feed(self, steps: range) -> Feed:
         """Return the arrays of some steps."""
         numbers = [self.block_of(step) for step in steps]
@@ -213,7 +218,13 @@ def turned(points: NDArray[np.float32], generator: np.random.Generator) -> NDArr
     return np.asarray(np.matmul(points, turns), np.float32)
 
 
-def prefetched(blocks: Blocks, spans: Iterator[range]) -> Iterator[tuple[range, Feed]]:
+class Feeder(Protocol):
+    """Makes the arrays of steps."""
+
+    def feed(self, steps: range, /) -> Feed: ...
+
+
+def prefetched(blocks: Feeder, spans: Iterator[range]) -> Iterator[tuple[range, Feed]]:
     """Yield the arrays of one span of steps after another, the next being made meanwhile."""
     with ThreadPoolExecutor(1) as pool:
         waiting: Future[Any] | None = None

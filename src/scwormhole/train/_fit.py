@@ -1,6 +1,6 @@
 """A whole fit: holds clouds out, fits the base, frames the points, trains, and returns what can embed."""
 
-import time
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -10,13 +10,15 @@ from numpy.typing import NDArray
 
 from scwormhole.clouds import PointClouds
 from scwormhole.ot import Targets, distances
+from scwormhole.ot._scale import box
 
 from ._blocks import GROMOV_WORK, Blocks, turns_for
 from ._checkpoint import Saved, of_saved, to_saved
 from ._frame import frame_of
 from ._held_out import Look, Split, look, split_clouds
-from ._loop import History, Outcome, Progress, begin, train
+from ._loop import Clock, End, History, Progress, begin, train
 from ._parameters import Parameters
+from ._plan import Plan, make_plan, spread_out
 from ._settings import Recipe, Transport
 from ._step import Rules
 from ._strata import Strata, stratify
@@ -26,6 +28,7 @@ FEW_HELD_OUT = 16  # held-out clouds below which their pairs with training cloud
 LARGEST_TABLE = 4e8  # entries of cost matrices that all held-out pairs may take; fewer clouds are held out above
 MOST_DECODED = 64  # held-out clouds that are decoded at a look
 ENCODER_TIME = 0.6  # share of max_seconds that the encoder may take if there is a decoder
+SCALED_BY = 16  # clouds of a batch whose mean divergence is the unit of the decoder's loss
 
 
 class Fitted(NamedTuple):
@@ -55,7 +58,7 @@ def fit(
     """Fit a model to a cohort.
 
     Encoder and decoder are trained together, the encoder by both losses. Then the encoder that was best on held-out
-    clouds stays as it is, and the decoder goes on until it gains no more on them.
+    clouds stays as it is, and the decoder goes on until it gains no more on them; not so without patience.
 
     Parameters
     ----------
@@ -70,14 +73,17 @@ def fit(
     show
         Whether to show a progress bar.
     """
-    earlier = saved.header["seconds"] if saved else 0.0
-    began = time.perf_counter()
-    transport, network, recipe, _, _, _ = params
+    clock = Clock(saved.header["seconds"] if saved else 0.0)
+    transport, network, recipe, base, _, _ = params
     split = split_clouds(clouds, _n_held_out(clouds, transport, recipe), recipe.rng)
     strata = _strata(clouds, split.train, recipe)
+    plan = Plan(*saved.header["plan"]) if saved else _plan(clouds, params, strata, clock)
     size = float(np.minimum(clouds.sizes, transport.max_points or clouds.sizes.max())[split.train].mean())
     turns = turns_for(size**2, strata, network, gromov=transport.gromov)
-    targets = transport.targets(clouds, recipe.max_steps // turns * strata.n_pairs, recipe.rng)
+    pairs = recipe.max_steps // turns * strata.n_pairs
+    targets = transport.targets(clouds, pairs if plan.pairs is None else min(pairs, plan.pairs), recipe.rng)
+    if base is not None:
+        base.set_params(n_pairs=plan.base_pairs)
     trained, rules = _prepared(clouds, params, split, strata, targets)
     blocks = Blocks(
         clouds,
@@ -87,35 +93,20 @@ def fit(
         trained.frame,
         n_components=network.n_components,
         turns=turns,
-        rotate=recipe.rotate and transport.gromov,
+        rotate=transport.turns and recipe.rotate,
     )
-    phases = _phases(clouds, params, split, blocks, targets, trained, rules)
-    history, weights = History(), trained.params
-    names = [phase.name for phase in phases]
-    first = names.index(saved.header["phase"]) if saved else 0
-    ends = [Outcome(None, *end) for end in saved.header["ends"]] if saved else []
-    for phase in phases[first:]:
-        progress = begin(weights, earlier + time.perf_counter() - began)
-        if saved is not None and phase is phases[first]:
-            progress, history = of_saved(saved, progress)
-        so_far = [(end.converged, end.advice) for end in ends]
-        outcome = train(
-            phase.name,
-            progress,
-            history,
-            phase.blocks,
-            phase.recipe,
-            phase.rules,
-            trained.graph,
-            examine=phase.examine,
-            keep=_keeper(keep, phase.name, history, so_far),
-            elapsed=lambda: earlier + time.perf_counter() - began,
-            show=show,
+    seen = split if plan.looked_at is None else split._replace(held_out=spread_out(split.held_out, plan.looked_at))
+    history, weights, ends = History(), trained.params, list[End]()
+    if rules.mean_target > 0:
+        phases = _phases(clouds, params, seen, blocks, targets, trained, rules)
+        history, weights, ends = _train(
+            phases, trained, saved, lambda saved: keep(_planned(saved, plan)), clock, show=show
         )
-        weights = outcome.params
-        ends.append(outcome)
+        advice = " ".join(f"{phase.name}: {end.advice}" for phase, end in zip(phases, ends, strict=True))
+    else:
+        advice = "all clouds are the same, and there is nothing to learn."
+        warnings.warn(f"{advice} Every cloud gets the same vector.".capitalize(), stacklevel=3)
     targets.warn(stacklevel=3)
-    advice = " ".join(f"{name}: {end.advice}" for name, end in zip(names, ends, strict=True))
     return Fitted(
         replace(trained, params=weights),
         history,
@@ -126,10 +117,74 @@ def fit(
     )
 
 
-def _keeper(
-    keep: Callable[[Saved], None], phase: str, history: History, ends: list[tuple[bool, str]]
-) -> Callable[[Progress], None]:
+def _train(
+    phases: list[_Phase],
+    trained: Trained,
+    saved: Saved | None,
+    keep: Callable[[Saved], None],
+    clock: Clock,
+    *,
+    show: bool,
+) -> tuple[History, Any, list[End]]:
+    """Train phase after phase, from the start or from a checkpoint."""
+    history, weights, ends, progress = History(), trained.params, list[End](), None
+    if saved is not None:
+        history, ends = saved.history, saved.ends
+        progress = of_saved(saved, begin(weights, clock.elapsed()))
+        if ends and _goes_on(phases[0], ends[0]):
+            # a limit was raised that had ended the encoder: it goes on from its best, and the decoder after it
+            history, ends = history.of_phase(phases[0].name), []
+            best_error, step = min(history.error), history.step[-1]
+            progress = begin(progress.best, clock.elapsed())._replace(best_error=best_error, step=step)
+    for phase in phases[len(ends) :]:
+        if ends and not clock.allows(phase.recipe.max_seconds, "first steps", "looking"):
+            limit = phase.recipe.max_seconds
+            ends.append(End(False, "max_seconds ended it before the first step; raise it.", "max_seconds", limit))
+            continue
+        outcome = train(
+            phase.name,
+            begin(weights, clock.elapsed()) if progress is None else progress,
+            history,
+            phase.blocks,
+            phase.recipe,
+            phase.rules,
+            trained.graph,
+            examine=phase.examine,
+            keep=_keeper(keep, phase.name, history, list(ends)),
+            clock=clock,
+            show=show,
+        )
+        weights, progress = outcome.params, None
+        ends.append(outcome.end)
+    return history, weights, ends
+
+
+def _goes_on(phase: _Phase, end: End) -> bool:
+    """Return whether the limit that ended a phase was raised since."""
+    if end.limit is None or end.at is None:
+        return False
+    now = getattr(phase.recipe, end.limit)
+    return now is None or now > end.at
+
+
+def _keeper(keep: Callable[[Saved], None], phase: str, history: History, ends: list[End]) -> Callable[[Progress], None]:
     return lambda progress: keep(to_saved(phase, progress, history, ends))
+
+
+def _planned(saved: Saved, plan: Plan) -> Saved:
+    return saved._replace(header={**saved.header, "plan": list(plan)})
+
+
+def _plan(clouds: PointClouds, params: Parameters, strata: Strata, clock: Clock) -> Plan:
+    if params.recipe.max_seconds is None:
+        return Plan()
+    return make_plan(
+        clouds,
+        params.transport,
+        strata,
+        seconds=params.recipe.max_seconds - clock.elapsed(),
+        rng=params.recipe.rng,
+    )
 
 
 def _prepared(
@@ -138,28 +193,39 @@ def _prepared(
     """Fit the base, find the units, and return the networks before the first step, and their losses."""
     transport, network, recipe, base, nugget, _ = params
     train_on = clouds[split.train]
+    some = np.stack([strata.batch(0), strata.batch(1)])
+    mean = _mean(targets, some)
     if base is not None:
         base.set_params(epsilon=targets.epsilon, relative_epsilon=None).fit(train_on)
         nugget = base.nugget_
-    some = targets.blocks(np.stack([strata.batch(0), strata.batch(1)]))
-    mean = float(some[:, ~np.eye(strata.batch_size, dtype=bool)].mean())
     frame = frame_of(
         train_on,
         degree=targets.metric.degree,
         mean_divergence=mean,
         origin=None if base is None else base.origin_,
+        box=box((train_on,)) if transport.relative_epsilon == "box" and base is None else None,
         rng=recipe.rng,
     )
     weights = define(network, frame, base=base is not None, nugget=nugget, seed=recipe.rng)[1]
-    unit_dec = frame.length**transport.degree_dec
+    epsilon_dec, mean_dec = 0.0, 1.0
+    if network.n_points:
+        decoded = transport.decoded(clouds, recipe.max_points, recipe.rng)
+        unit = frame.length**transport.degree_dec
+        epsilon_dec, mean_dec = decoded.epsilon / unit, _mean(decoded, spread_out(some, SCALED_BY)) / unit
     rules = Rules(
         coeff_dec=recipe.coeff_dec,
-        metric_dec=transport.metric_dec,
-        epsilon_dec=transport.decoder_epsilon(train_on, recipe.rng) / unit_dec if network.n_points else 0.0,
+        metric_dec=frame.metric(transport.metric_dec),
+        epsilon_dec=epsilon_dec,
         mean_target=mean / frame.unit**2,
-        unit_dec=float(unit_dec / frame.unit**2),
+        mean_dec=mean_dec if mean_dec > 0 else 1.0,
+        clip=recipe.clip,
     )
     return Trained(network, frame, base, nugget, weights), rules
+
+
+def _mean(targets: Targets, members: NDArray[np.int64]) -> float:
+    """Return the mean divergence of different clouds within blocks."""
+    return float(targets.blocks(members)[:, ~np.eye(members.shape[1], dtype=bool)].mean())
 
 
 def _phases(
@@ -172,14 +238,13 @@ def _phases(
     rules: Rules,
 ) -> list[_Phase]:
     network, recipe = params.network, params.recipe
-    if not rules.mean_target > 0:  # all clouds are one: there is nothing to learn
-        recipe, rules = replace(recipe, max_steps=0), rules._replace(mean_target=1.0)
+    two = bool(network.n_points) and recipe.patience is not None
     seconds = recipe.max_seconds
-    if seconds is not None and network.n_points:
+    if seconds is not None and two:
         seconds = ENCODER_TIME * seconds
     examine = _divergence_look(trained, clouds, split, targets)
     phases = [_Phase("encoder", blocks, replace(recipe, max_seconds=seconds), rules, examine)]
-    if network.n_points:
+    if two:
         view = _decoder_look(trained, clouds, split, params.transport, rules, recipe)
         alone = rules._replace(decoder_only=True)
         phases.append(_Phase("decoder", blocks.without_targets(), recipe, alone, view))
@@ -223,8 +288,8 @@ def _decoder_look(
     """Return a function that looks how close decoded held-out clouds are to what they were."""
     positions = split.held_out if len(split.held_out) >= FEW_HELD_OUT else split.train
     some = clouds[positions[:MOST_DECODED]]
-    frame = trained.frame
-    options: dict[str, Any] = {"epsilon": rules.epsilon_dec * frame.length**transport.degree_dec}
+    unit = trained.frame.length**transport.degree_dec
+    options: dict[str, Any] = {"epsilon": rules.epsilon_dec * unit}
     options |= {"relative_epsilon": None, "max_points": recipe.max_points, "progress": False}
 
     def examine(weights: Any) -> Look:
@@ -232,6 +297,6 @@ def _decoder_look(
         points, mass = model.decode(model.embed(some).z)
         decoded = PointClouds.from_list(list(points), list(mass))
         apart = distances(some, decoded, transport.metric_dec, **options)
-        return Look(float("nan"), float(apart.mean() / (rules.mean_target * frame.unit**2)))
+        return Look(float("nan"), float(apart.mean() / (rules.mean_dec * unit)))
 
     return examine

@@ -2,16 +2,17 @@
 
 import logging
 import math
+import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
-from ._blocks import Blocks, prefetched
+from ._blocks import Blocks, Feed, prefetched
 from ._held_out import Look
 from ._settings import Recipe
 from ._step import Rules, TrainState, run_steps, start
@@ -22,7 +23,6 @@ PER_CALL = 10  # steps a call of the device
 LOOKS = 30  # looks at held-out clouds in a full training, about
 IMPROVED = 0.003  # share by which the held-out error must fall to count as better
 COOL = 0.6  # share of the schedule at which its last part begins; jumped to when nothing is gained before
-LAST_THIRD = 0.1  # share by which it may still fall in the last third of a training that is called converged
 
 
 class Progress(NamedTuple):
@@ -44,7 +44,7 @@ class History:
 
     In the phase ``"encoder"`` the error is the root mean squared error of held-out divergences over their standard
     deviation, in the phase ``"decoder"`` the mean divergence of decoded clouds from what they were, over the mean
-    divergence between clouds.
+    divergence between clouds, both in the decoder's metric.
     """
 
     phase: list[str] = field(default_factory=list)
@@ -55,25 +55,71 @@ class History:
     encoder_loss: list[float] = field(default_factory=list)
     decoder_loss: list[float] = field(default_factory=list)
 
-    def errors(self, phase: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return the steps and the errors of a phase."""
+    def of_phase(self, phase: str) -> "History":
+        """Return the rows of one phase."""
         rows = [row for row, name in enumerate(self.phase) if name == phase]
-        return np.array(self.step)[rows], np.array(self.error)[rows]
+        return History(**{name: [column[row] for row in rows] for name, column in vars(self).items()})
+
+    @classmethod
+    def of(cls, columns: dict[str, list[Any]]) -> "History":
+        """Return a history from its columns, in which None may stand for a number that is not finite."""
+        known: dict[str, Any] = {n: [np.nan if v is None else v for v in column] for n, column in columns.items()}
+        return cls(**known)
+
+
+class End(NamedTuple):
+    """How a phase ended."""
+
+    converged: bool
+    advice: str
+    limit: str | None  # the parameter that ended it
+    at: float | None  # its value
 
 
 class Outcome(NamedTuple):
-    """How a training ended."""
+    """What a phase came to."""
 
     params: Any
-    converged: bool
-    advice: str
+    end: End
+
+
+class Clock:
+    """Seconds since a fit began, and how long what may come again took at most.
+
+    Parameters
+    ----------
+    earlier
+        Seconds of the fit before it was interrupted.
+    """
+
+    def __init__(self, earlier: float = 0.0) -> None:
+        self._zero = time.perf_counter() - earlier
+        self._longest: dict[str, float] = {}
+
+    def elapsed(self) -> float:
+        """Return the seconds since the fit began."""
+        return time.perf_counter() - self._zero
+
+    def allows(self, limit: float | None, *work: str) -> bool:
+        """Return whether kinds of work can be begun and ended in time, as far as is known how long they take."""
+        return limit is None or self.elapsed() + sum(self._longest.get(kind, 0.0) for kind in work) < limit
+
+    @contextmanager
+    def timing(self, work: str) -> Iterator[None]:
+        """Measure a kind of work."""
+        began = self.elapsed()
+        yield
+        self._longest[work] = max(self._longest.get(work, 0.0), self.elapsed() - began)
 
 
 def learning_rate(recipe: Recipe, step: int, share: float) -> float:
-    """Return the learning rate of a step: a warm-up, then half a cosine over the share of the training that is done."""
-    warm = recipe.learning_rate * min(1.0, (step + 1) / max(1, recipe.warmup))
+    """Return the learning rate of a step: a warm-up, then half a cosine over the share of the training that is done.
+
+    The exponential one falls by a hundredth every hundred steps, from the first step on.
+    """
     if recipe.decay == "exponential":
-        return warm * 0.99 ** (step // 100)
+        return recipe.learning_rate * 0.99 ** (step // 100)
+    warm = recipe.learning_rate * min(1.0, (step + 1) / max(1, recipe.warmup))
     return warm * 0.5 * (1.0 + math.cos(math.pi * min(1.0, share)))
 
 
@@ -93,7 +139,7 @@ def train(
     *,
     examine: Callable[[Any], Look],
     keep: Callable[[Progress], None],
-    elapsed: Callable[[], float],
+    clock: Clock,
     show: bool,
 ) -> Outcome:
     """Train until held-out clouds gain no more, or steps or time are up.
@@ -118,40 +164,54 @@ def train(
         Looks how good weights are on held-out clouds.
     keep
         Called with a checkpoint after every look.
-    elapsed
-        Seconds since the fit began.
+    clock
+        Seconds of the fit.
     show
         Whether to show a progress bar.
     """
     every = max(PER_CALL, recipe.max_steps // LOOKS // PER_CALL * PER_CALL)
+    patience = recipe.max_steps + 1 if recipe.patience is None else recipe.patience
     state, best, best_error, first, waited, skipped, began, _ = progress
-    in_time = True
     if first == 0:
-        best = _look(history, phase, examine, state.params, 0, elapsed(), (np.nan, np.nan))
+        best = _look(history, phase, examine, state.params, first, clock, (np.nan, np.nan))
         best_error = history.error[-1]
-    schedule = _Schedule(recipe.max_steps, first, skipped)
+    schedule, timed = _Schedule(recipe.max_steps, first, skipped), _Timed(blocks, clock)
+    step, in_time, work = first, True, "first steps"  # compiled; of an earlier phase it is known how long that takes
+
+    def spans() -> Iterator[range]:
+        nonlocal in_time
+        for span in schedule.spans() if waited < patience else ():
+            in_time = clock.allows(recipe.max_seconds, timed.work(span), work, "looking")
+            if not in_time:  # what cannot end in time is not begun
+                return
+            yield span
+
     with tqdm(total=recipe.max_steps, initial=first, desc=f"training {phase}", disable=not show, delay=2) as bar:
-        for span, feed in prefetched(blocks, schedule.spans() if waited < recipe.patience else iter(())):
-            share = _spent(recipe, began, elapsed())
+        for span, feed in prefetched(timed, spans()):
+            share = _spent(recipe, began, clock.elapsed())
             rates = [learning_rate(recipe, s, max(schedule.share(s), share)) for s in span]
-            state, info = run_steps(state, feed, np.asarray(rates, np.float32), graph=graph, rules=rules)
+            with clock.timing(work):
+                state, info = run_steps(state, feed, np.asarray(rates, np.float32), graph=graph, rules=rules)
+                if recipe.max_seconds is not None:
+                    jax.block_until_ready(info)  # else a step is timed before it is done
+            work = "steps"
             bar.update(len(span))
-            in_time = recipe.max_seconds is None or elapsed() < recipe.max_seconds
-            if span.stop % every and in_time and schedule.share(span.stop) < 1:
+            step, in_time = span.stop, in_time and clock.allows(recipe.max_seconds)
+            if step % every and in_time and schedule.share(step) < 1:
                 continue
             losses = tuple(float(np.mean(part)) for part in jax.device_get(info))
-            here = _look(history, phase, examine, state.params, span.stop, elapsed(), losses)
+            here = _look(history, phase, examine, state.params, step, clock, losses)
             waited = 0 if history.error[-1] < best_error * (1 - IMPROVED) else waited + 1
             if history.error[-1] < best_error:
                 best, best_error = here, history.error[-1]
             bar.set_postfix(correlation=f"{history.correlation[-1]:.4f}", error=f"{history.error[-1]:.4f}")
-            if waited >= recipe.patience and schedule.share(span.stop) < COOL:
+            if waited >= patience and schedule.share(step) < COOL:
                 waited = 0
-                schedule.cool(span.stop)
-            keep(Progress(state, best, best_error, span.stop, waited, schedule.skipped, began, elapsed()))
-            if waited >= recipe.patience or not in_time:
+                schedule.cool(step)
+            keep(Progress(state, best, best_error, step, waited, schedule.skipped, began, clock.elapsed()))
+            if waited >= patience or not in_time:
                 break
-    return Outcome(best, *_judge(history, phase, waited >= recipe.patience, in_time))
+    return Outcome(best, _judge(recipe, step, gave_up=waited >= patience, cooled=schedule.skipped > 0, in_time=in_time))
 
 
 class _Schedule:
@@ -170,8 +230,23 @@ class _Schedule:
     def spans(self) -> Iterator[range]:
         step = self.first
         while self.share(step) < 1:
-            yield range(step, min(step + PER_CALL, self.max_steps - self.skipped))
-            step += PER_CALL
+            whole = step - step % PER_CALL + PER_CALL  # looks come at whole numbers of calls
+            yield range(step, min(whole, self.max_steps - self.skipped))
+            step = whole
+
+
+class _Timed:
+    """Blocks whose solving is timed."""
+
+    def __init__(self, blocks: Blocks, clock: Clock) -> None:
+        self.blocks, self.clock = blocks, clock
+
+    def work(self, span: range) -> str:
+        return "solving" if self.blocks.solves(span) else "gathering"
+
+    def feed(self, span: range) -> Feed:
+        with self.clock.timing(self.work(span)):
+            return self.blocks.feed(span)
 
 
 def _spent(recipe: Recipe, began: float, now: float) -> float:
@@ -187,29 +262,27 @@ def _look(
     examine: Callable[[Any], Look],
     params: Any,
     step: int,
-    seconds: float,
+    clock: Clock,
     losses: tuple[float, ...],
 ) -> Any:
     """Write a row of the history, and return a copy of the weights."""
-    found = examine(params)
+    with clock.timing("looking"):
+        found = examine(params)
     if not np.isfinite(found.error):
         raise FloatingPointError(
             f"after {step} steps the {phase} gives numbers that are not finite; lower learning_rate, or raise epsilon."
         )
-    row = (phase, step, seconds, found.correlation, found.error, *losses)
+    row = (phase, step, clock.elapsed(), found.correlation, found.error, *losses)
     for name, value in zip(vars(history), row, strict=True):
         getattr(history, name).append(value)
     logger.info("%s, step %d: held-out correlation %.4f, error %.4f", phase, step, found.correlation, found.error)
     return jax.device_get(params)
 
 
-def _judge(history: History, phase: str, gave_up: bool, in_time: bool) -> tuple[bool, str]:
-    """Say whether more training would help."""
-    if gave_up:
-        return True, "held-out clouds gained no more."
-    steps, errors = history.errors(phase)
-    late = errors[steps < 2 / 3 * steps[-1]]
-    if len(errors) == 1 or (len(late) and errors.min() >= (1 - LAST_THIRD) * late.min()):
-        return True, "held-out clouds hardly gained any more."
-    bound = "max_steps" if in_time else "max_seconds"
-    return False, f"held-out clouds were still gaining when {bound} was reached; raise it."
+def _judge(recipe: Recipe, step: int, *, gave_up: bool, cooled: bool, in_time: bool) -> End:
+    """Say whether held-out clouds had stopped gaining, and if not, what ended the training before."""
+    if gave_up or (cooled and in_time):
+        return End(True, "held-out clouds gained no more.", None, None)
+    limit = "max_steps" if in_time else "max_seconds"
+    when = f"after {step:,} steps, before held-out clouds had stopped gaining" if step else "before the first step"
+    return End(False, f"{limit} ended it {when}; raise it for a closer fit.", limit, getattr(recipe, limit))

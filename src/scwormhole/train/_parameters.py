@@ -1,7 +1,9 @@
 """From a user's parameters to the records of this room: checked before any work is done."""
 
 import hashlib
+from functools import partial
 from numbers import Integral, Real
+from types import CodeType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +11,7 @@ import numpy as np
 from scwormhole.clouds import PointClouds
 from scwormhole.ot import BaseFeatures
 
+from ._points import digest
 from ._settings import DEGREES, Network, Recipe, Transport
 
 WHOLE = {
@@ -24,10 +27,12 @@ WHOLE = {
     "max_points": 1,
     "max_points_ot": 1,
     "n_validation": 0,
+    "patience": 1,
     "rng": 0,
 }
-POSITIVE = ("epsilon", "epsilon_dec", "learning_rate", "max_seconds", "tol")
-OPTIONAL = ("n_points", "max_steps", "max_seconds", "max_points", "max_points_ot")
+LARGEST_SEED = 2**32 - 1
+POSITIVE = ("epsilon", "epsilon_dec", "learning_rate", "clip", "max_seconds", "tol")
+OPTIONAL = ("n_points", "max_steps", "max_seconds", "max_points", "max_points_ot", "patience", "clip")
 CHOICES = {
     "relative_epsilon": ("mean", "box", None),
     "base": ("auto", "sliced", "tree", "invariant", None),
@@ -37,7 +42,7 @@ CHOICES = {
     "rotate": (True, False),
     "decay": ("cosine", "exponential"),
 }
-MARKED = 1024  # clouds whose points are looked at to know a cohort again
+BASES = {False: ("auto", "sliced", "tree", None), True: ("auto", "invariant", None)}  # by whether it is GW or GS
 FREE = ("max_steps", "max_seconds", "checkpoint", "progress")  # may change when a fit is taken up again
 
 
@@ -65,11 +70,12 @@ def read_parameters(params: dict[str, Any], clouds: PointClouds) -> Parameters:
     _check(params)
     params = {name: _plain(name, value) for name, value in params.items()}
     if len(clouds) < 2:
-        raise ValueError("clouds holds a single cloud; at least two are needed, for there must be a pair to learn.")
+        found = "a single cloud" if len(clouds) else "no cloud"
+        raise ValueError(f"clouds holds {found}; at least two are needed, for there must be a pair to learn.")
     gromov = params["metric"] in ("GW", "GS")
     if params["metric_dec"] == "auto":
         params["metric_dec"] = "GS" if gromov else "S2"
-    recipe_names = ("batch_size", "learning_rate", "decay", "max_seconds", "coeff_dec", "n_validation", "rotate", "rng")
+    training = ("batch_size", "learning_rate", "decay", "clip", "patience", "max_seconds", "coeff_dec")
     chosen = {name: params[name] for name in ("max_steps", "max_points") if params[name] is not None}
     return Parameters(
         Transport(
@@ -82,7 +88,7 @@ def read_parameters(params: dict[str, Any], clouds: PointClouds) -> Parameters:
             weighted=params["decode_weights"],
             post=params["norm"] == "post",
         ),
-        Recipe(**_some(params, *recipe_names), **chosen),
+        Recipe(**_some(params, *training, "n_validation", "rotate", "rng"), **chosen),
         _base(params),
         params["nugget"] is True,
         _mark(clouds, params),
@@ -110,6 +116,13 @@ def _check(params: dict[str, Any]) -> None:
         known = {*DEGREES, *(("auto",) if name == "metric_dec" else ())}
         if not callable(params[name]) and not (isinstance(params[name], str) and params[name] in known):
             raise ValueError(f"{name} is {params[name]!r}; give one of {', '.join(sorted(known))}, or a ground cost.")
+    gromov = params["metric"] in ("GW", "GS")
+    if params["base"] not in BASES[gromov]:
+        suits = ", ".join(map(repr, BASES[gromov]))
+        metric = metric_name(params["metric"])
+        raise ValueError(f"base is {params['base']!r}, which does not go with metric {metric!r}; give one of {suits}.")
+    if params["rng"] > LARGEST_SEED:
+        raise ValueError(f"rng is {params['rng']}; give a whole number from 0 to {LARGEST_SEED}.")
     if params["width"] % params["n_heads"]:
         raise ValueError(f"width {params['width']} is not a multiple of n_heads {params['n_heads']}.")
 
@@ -143,11 +156,39 @@ def _base(params: dict[str, Any]) -> BaseFeatures | None:
 
 
 def _mark(clouds: PointClouds, params: dict[str, Any]) -> dict[str, Any]:
-    digest = hashlib.blake2b(digest_size=16)
-    for array in (clouds.indptr, clouds.indices, clouds.weights):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    for position in np.unique(np.linspace(0, len(clouds) - 1, MARKED).astype(int)):
-        digest.update(np.ascontiguousarray(clouds[int(position)].points).tobytes())
     own = {name: value for name, value in params.items() if name not in FREE}
-    names = {name: metric_name(own[name]) for name in ("metric", "metric_dec")}
-    return {"clouds": digest.hexdigest(), **own, **names}
+    for name in ("metric", "metric_dec"):
+        own[name] = own[name] if isinstance(own[name], str) else cost_mark(own[name])
+    return {"clouds": digest(clouds), **own}
+
+
+def cost_mark(cost: Any) -> str:
+    """Return what a ground cost of the user's is known by again: its name, and a digest of its code and its values."""
+    found = hashlib.blake2b(digest_size=8)
+    for part in _code(cost):
+        found.update(part)
+    return f"{metric_name(cost)} {found.hexdigest()}"
+
+
+def _code(value: Any) -> list[bytes]:
+    """Return all that a function does, as bytes: its code, its defaults and what it holds from outside."""
+    if isinstance(value, CodeType):
+        return [
+            value.co_code,
+            repr(value.co_names).encode(),
+            *(part for item in value.co_consts for part in _code(item)),
+        ]
+    if isinstance(value, partial):
+        return [part for item in (value.func, *value.args, *sorted(value.keywords.items())) for part in _code(item)]
+    if isinstance(value, tuple | list):
+        return [part for item in value for part in _code(item)]
+    code = getattr(value, "__code__", None)
+    if code is not None:
+        held = [cell.cell_contents for cell in value.__closure__ or ()]
+        return [part for item in (code, value.__defaults__, held) for part in _code(item)]
+    if hasattr(value, "__array__"):
+        return [np.asarray(value).tobytes()]
+    if callable(value):
+        inside = sorted(vars(value).items()) if hasattr(value, "__dict__") else []
+        return [part for item in (getattr(type(value).__call__, "__code__", None), inside) for part in _code(item)]
+    return [repr(value).encode()]

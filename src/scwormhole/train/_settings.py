@@ -27,6 +27,11 @@ class Transport:
         return self.metric in ("GW", "GS")
 
     @property
+    def turns(self) -> bool:
+        """Whether clouds may be turned at random: neither the encoder's metric nor the decoder's minds."""
+        return self.gromov and self.metric_dec in ("GW", "GS")
+
+    @property
     def degree_dec(self) -> int:
         """With this power of the coordinates the decoder's divergence grows; of a cost of one's own it is not known."""
         return DEGREES.get(self.metric_dec, 0)
@@ -44,12 +49,17 @@ class Transport:
             rng=rng,
         )
 
-    def decoder_epsilon(self, clouds: PointClouds, rng: int) -> float:
-        """Return the decoder's epsilon in the user's units."""
-        known = Targets(
-            clouds, self.metric_dec, epsilon=self.epsilon_dec, relative_epsilon=self.relative_epsilon, rng=rng
+    def decoded(self, clouds: PointClouds, max_points: int | None, rng: int) -> Targets:
+        """Return what solves some pairs in the decoder's metric, to know its epsilon and its unit."""
+        return Targets(
+            clouds,
+            self.metric_dec,
+            epsilon=self.epsilon_dec,
+            relative_epsilon=self.relative_epsilon,
+            max_points=max_points,
+            n_pairs=1,
+            rng=rng,
         )
-        return known.epsilon
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +89,8 @@ class Recipe:
     coeff_dec: float = 0.1
     warmup: int = 50
     decay: str = "cosine"  # or "exponential", as in the paper
-    patience: int = 10  # looks without improvement after which training stops
+    patience: int | None = 10  # looks without improvement after which training stops; None for never
+    clip: float | None = 1.0  # largest norm of a gradient
     n_validation: int = 128
     rotate: bool = False  # turn clouds at random, for metrics that do not mind
     rng: int = 0

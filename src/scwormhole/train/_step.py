@@ -39,19 +39,24 @@ class Rules(NamedTuple):
 
     coeff_dec: float
     metric_dec: Any
-    epsilon_dec: float  # in the network's units
+    epsilon_dec: float  # in the units of the decoder's metric, on points as the network sees them
     mean_target: float  # in the network's units
-    unit_dec: float  # of the decoder's divergence, in that of the encoder
+    mean_dec: float  # the mean divergence between clouds in the decoder's metric, in the same units as its epsilon
+    clip: float | None = None  # largest norm of a gradient
     decoder_only: bool = False  # the encoder stays as it is
 
 
 TOL_DEC, MOST_ITERATIONS_DEC = 1e-2, 100  # rough: the next step asks again
-OPTIMIZER = optax.chain(optax.clip_by_global_norm(1.0), optax.scale_by_adam())
 
 
 def start(params: Any) -> TrainState:
     """Return the state before the first step."""
-    return TrainState(params, OPTIMIZER.init(params))
+    return TrainState(params, optimizer(None).init(params))
+
+
+def optimizer(clip: float | None) -> Any:
+    """Return Adam, with or without a largest norm of the gradient; its state is the same."""
+    return optax.chain(optax.identity() if clip is None else optax.clip_by_global_norm(clip), optax.scale_by_adam())
 
 
 @partial(jax.jit, static_argnames=("graph", "rules"), donate_argnames=("state",))
@@ -75,7 +80,7 @@ def run_steps(state: TrainState, feed: Any, rates: Array, *, graph: Any, rules: 
     def step(state: TrainState, given: tuple[Any, Array]) -> tuple[TrainState, StepInfo]:
         batch, rate = given
         slopes, info = jax.grad(partial(loss, graph=graph, rules=rules), has_aux=True)(state.params, batch)
-        updates, moments = OPTIMIZER.update(slopes, state.moments)
+        updates, moments = optimizer(rules.clip).update(slopes, state.moments)
         params = jax.tree.map(lambda p, u: p - rate * u, state.params, updates)
         return TrainState(params, moments), info
 
@@ -113,12 +118,13 @@ def encode_strata(encoder: Encoder, batch: Any) -> tuple[Array, Array]:
 def reconstruction(decoder: Decoder, z: Array, batch: Any, rules: Rules) -> Array:
     """Return the mean divergence of decoded clouds from the clouds they were, over the mean between clouds."""
     points, mass = decoder(z)
-    if decoder.n_fixed:
-        # clouds are fed from their own means, and decoded around what the vector says their mean is: their own
-        points = points - z[:, None, : decoder.n_fixed]
+    # clouds are fed from their own means, and decoded around what the vector says their mean is: their own
+    own = z[:, None, : decoder.n_fixed] if decoder.n_fixed else 0.0
     largest = max(truth.shape[1] for truth in batch.points)  # one size for all: one solver to compile
     truth = jnp.concatenate([_widened(part, largest) for part in batch.points])
     weights = jnp.concatenate([_widened(part, largest) for part in batch.weights])
+    # a cost of the user's may mind where clouds are; for the others a shift less is a digit more
+    points, truth = (points, truth + own) if callable(rules.metric_dec) else (points - own, truth)
     found = divergence(
         points,
         truth,
@@ -129,7 +135,7 @@ def reconstruction(decoder: Decoder, z: Array, batch: Any, rules: Rules) -> Arra
         tol=TOL_DEC,
         max_iterations=MOST_ITERATIONS_DEC,
     )
-    return found.mean() * rules.unit_dec / rules.mean_target
+    return found.mean() / rules.mean_dec
 
 
 def _widened(part: Array, size: int) -> Array:

@@ -1,0 +1,42 @@
+"""Reads all points of a cohort once, a chunk at a time, wherever they live: NumPy and SciPy only."""
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scwormhole.clouds import PointClouds
+from scwormhole.clouds._rows import dense_block, is_sparse, read_block, rows_per_chunk
+
+
+def point_range(clouds: PointClouds) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the least and the largest coordinates of all points that weigh something."""
+    low, high = np.full(clouds.dim, np.inf), np.full(clouds.dim, -np.inf)
+    for block in _chunks(clouds):
+        low = np.minimum(low, dense_block(block.min(axis=0)).ravel())
+        high = np.maximum(high, dense_block(block.max(axis=0)).ravel())
+    return low, high
+
+
+def digest(clouds: PointClouds) -> str:
+    """Return a number that is the same for the same clouds, points and weights, and for no others."""
+    found = hashlib.blake2b(digest_size=16)
+    parts: list[Any] = [clouds.indptr, clouds.indices, clouds.weights]
+    for block in _chunks(clouds):
+        parts += [block.data, block.indices, block.indptr] if is_sparse(block) else [block]
+        for part in parts:
+            found.update(np.ascontiguousarray(part).data)
+        parts = []
+    return found.hexdigest()
+
+
+def _chunks(clouds: PointClouds) -> Iterator[Any]:
+    """Yield the points that weigh something in a cloud, a chunk of rows at a time, sparse where they are."""
+    points = clouds.points
+    rows = np.unique(clouds.indices[clouds.weights > 0])
+    step = rows_per_chunk(points)
+    for part in np.split(rows, range(step, len(rows), step)):
+        together = part[-1] - part[0] + 1 == len(part)
+        yield read_block(points[part[0] : part[-1] + 1] if together else points[part])
