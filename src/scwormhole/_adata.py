@@ -131,7 +131,7 @@ def as_adata(data: Any, table_key: str | None = None) -> AnnData:
         raise TypeError(f"adata is a {type(data).__name__}; give an AnnData, or a SpatialData with its table_key.")
     if table_key is None and len(tables) != 1:
         raise ValueError(
-            f"the SpatialData has {count(len(tables), 'table')}; say which with table_key: {list(tables)}."
+            f"the SpatialData has {count(len(tables), 'table')}; say which with table_key, {known_keys(tables)}."
         )
     name = next(iter(tables)) if table_key is None else table_key
     if name not in tables:
