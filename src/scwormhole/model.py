@@ -438,7 +438,9 @@ class Wormhole(Estimator):
         metric = {name: metric_name(self._params[name]) for name in ("metric", "metric_dec")}
         header: dict[str, Any] = {"kind": KIND, "format": FORMAT, "version": version("scwormhole")}
         header |= {"params": {**self._params, **metric, "checkpoint": None}, "trained": trained.header()}
-        header |= {name: getattr(self, name) for name in KEPT} | {"metric_": metric_name(self.metric_)}
+        names = None if self.feature_names_in_ is None else [str(name) for name in self.feature_names_in_]
+        header |= {name: getattr(self, name) for name in KEPT}
+        header |= {"metric_": metric_name(self.metric_), "feature_names_in_": names}
         return trained.arrays() | {"held_out": self.held_out_}, as_plain(header)
 
     @classmethod

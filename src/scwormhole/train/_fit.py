@@ -246,7 +246,7 @@ def _phases(
     phases = [_Phase("encoder", blocks, replace(recipe, max_seconds=seconds), rules, examine)]
     if two:
         view = _decoder_look(trained, clouds, split, params.transport, rules, recipe)
-        alone = rules._replace(decoder_only=True)
+        alone = replace(rules, decoder_only=True)
         phases.append(_Phase("decoder", blocks.without_targets(), recipe, alone, view))
     return phases
 

@@ -1,5 +1,6 @@
 """The step: losses, gradient and update, pure and compiled; several steps a call."""
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -34,14 +35,20 @@ class StepInfo(NamedTuple):
     decoder_loss: Array
 
 
-class Rules(NamedTuple):
-    """What the loss is made of; hashable, so that it can be compiled in."""
+@partial(
+    jax.tree_util.register_dataclass,
+    data_fields=["coeff_dec", "epsilon_dec", "mean_target", "mean_dec"],
+    meta_fields=["metric_dec", "clip", "decoder_only"],
+)
+@dataclass(frozen=True)
+class Rules:
+    """What the loss is made of. Numbers that differ from cohort to cohort are not compiled in."""
 
     coeff_dec: float
-    metric_dec: Any
     epsilon_dec: float  # in the units of the decoder's metric, on points as the network sees them
     mean_target: float  # in the network's units
     mean_dec: float  # the mean divergence between clouds in the decoder's metric, in the same units as its epsilon
+    metric_dec: Any
     clip: float | None = None  # largest norm of a gradient
     decoder_only: bool = False  # the encoder stays as it is
 
@@ -59,7 +66,7 @@ def optimizer(clip: float | None) -> Any:
     return optax.chain(optax.identity() if clip is None else optax.clip_by_global_norm(clip), optax.scale_by_adam())
 
 
-@partial(jax.jit, static_argnames=("graph", "rules"), donate_argnames=("state",))
+@partial(jax.jit, static_argnames=("graph",), donate_argnames=("state",))
 def run_steps(state: TrainState, feed: Any, rates: Array, *, graph: Any, rules: Rules) -> tuple[TrainState, StepInfo]:
     """Take as many steps as the feed holds.
 
