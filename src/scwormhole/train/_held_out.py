@@ -12,6 +12,8 @@ from scipy import sparse
 
 from scwormhole.clouds import PointClouds
 
+from ._points import used_points
+
 FEWEST = 8  # clouds below which none can be spared
 SHARE = 5  # at most one cloud in so many is held out
 PATCHES = 8
@@ -80,7 +82,7 @@ def look(predicted: NDArray[np.floating], true: NDArray[np.floating]) -> Look:
 def _membership(clouds: PointClouds) -> sparse.csr_matrix | None:
     """Return which cloud holds which point, or None if no point is in two clouds."""
     indices, indptr = clouds.indices, clouds.indptr
-    if len(np.unique(indices)) == len(indices):
+    if used_points(clouds).sum() == np.count_nonzero(clouds.weights):
         return None
     ones = np.ones(len(indices), np.int8)
     return sparse.csr_matrix((ones, indices, indptr), shape=(len(clouds), clouds.points.shape[0]))
