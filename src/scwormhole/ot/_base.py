@@ -22,7 +22,7 @@ from ._targets import Targets
 
 Kind = Literal["auto", "sliced", "tree", "invariant"]
 Nugget = Literal["auto"] | bool
-FORMAT = 2
+FORMAT = 3
 
 logger = logging.getLogger(__name__)
 

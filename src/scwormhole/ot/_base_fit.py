@@ -29,7 +29,7 @@ class Embedded(NamedTuple):
     z: NDArray[np.float32]
     nugget: NDArray[np.float32]
 
-    def table(self, shared: NDArray[np.floating]) -> NDArray[np.float64]:
+    def table(self, shared: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the divergences of all clouds from one another.
 
         Parameters
@@ -37,7 +37,7 @@ class Embedded(NamedTuple):
         shared
             Mass that they have in common, clouds by clouds, see :meth:`scwormhole.PointClouds.shared_mass`.
         """
-        return squared_distances(self.z) + both(self.nugget.astype(np.float64), 1 - shared)
+        return np.asarray(squared_distances(self.z) + both(self.nugget.astype(np.float64), 1 - shared))
 
     def paired(self, other: "Embedded", shared: NDArray[np.floating]) -> NDArray[np.float32]:
         """Return the divergences from other clouds, one to one.

@@ -100,12 +100,14 @@ def fit_base(
         target - apart(mean @ mean.transpose(0, 2, 1)),
         1 - np.stack([clouds.shared_mass(some) for some in members]),
     )
-    sample = measured.values[:, n_mean:]
     groups, families, trust = parts.groups[n_mean:], parts.families[n_mean:], parts.trust[n_mean:]
     width = n_components - n_mean
 
+    others = measured.values[members.size :, n_mean:]
+
     def fitted(some: Blocks, with_nugget: bool) -> Regression:
-        return regress(some, sample, groups, families, trust, width=max(WIDTH, width), nugget=with_nugget, rng=rng)
+        seen = np.concatenate([some.values.reshape(-1, some.values.shape[2]), others])
+        return regress(some, seen, groups, families, trust, width=max(WIDTH, width), nugget=with_nugget, rng=rng)
 
     with threadpool_limits(1):
         final, report = _decide(fitted, blocks, target, width, nugget)
@@ -122,7 +124,8 @@ def _decide(
     keep = share > NUGGET_FROM if nugget == "auto" else bool(nugget)
     if trial.nugget != keep:
         trial = fitted(train, keep)
-    final = fitted(blocks, keep)
+    trial = trial._replace(beside=_beside(trial, blocks, target, width, unseen))
+    final = fitted(blocks, keep)._replace(beside=trial.beside)
     correlation, error = _agreement(trial, blocks, target, width, unseen)
     everywhere = np.broadcast_to(blocks.pairs, target.shape)
     return final, BaseReport(
@@ -184,6 +187,18 @@ def _predicted(regression: Regression, blocks: Blocks, target: Array, width: int
     nugget = both(own, blocks.fresh)
     means = target - blocks.target
     return means + apart(z @ z.transpose(0, 2, 1)) + nugget, nugget
+
+
+def _beside(
+    regression: Regression, blocks: Blocks, target: Array, width: int, unseen: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Return how much of what lies beside the principal components counts, by clouds that these were not found on."""
+    if not regression.nugget:
+        return np.zeros(())
+    own = regression.lost(blocks.values, (blocks.values - regression.centre) @ regression.basis)
+    column = both(own, blocks.fresh)[unseen]
+    missing = (target - _predicted(regression, blocks, target, width)[0])[unseen]
+    return np.array(np.clip(column @ missing / np.maximum(column @ column, np.finfo(float).tiny), 0, 1))
 
 
 def _share(regression: Regression, blocks: Blocks, target: Array, width: int) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._cohort import Cohort
+from ._nearest import MOST_NEAR, nearest
 from ._pool import draw_points, principal_axes, stream
 from ._slices import LOW_DIMENSION, quantile_cells, sliced, spread_directions
 from ._tree import Tree, grow_tree, leaves_of, node_masses, thermometer
@@ -31,7 +32,7 @@ class Measured(NamedTuple):
     values: NDArray[Any]  # [b, p]
     spread: NDArray[np.float64]  # [b] mean squared distance of the points from their mean
     share: NDArray[np.float64]  # [b] sum of squared weights: one over the effective number of points
-    scatter: NDArray[np.float64]  # [b] mean squared distance of the points from others of their kind: leaves of a tree
+    scatter: NDArray[np.float64]  # [b] mean squared distance of the points from others of their kind
 
 
 class _Seen(NamedTuple):
@@ -65,7 +66,11 @@ class EuclideanParts:
     @property
     def width(self) -> int:
         """Numbers held for each point while a batch is measured."""
-        return max(self.axes.shape[1], len(self.directions), len(self.tree.parents) + 1)
+        return max(len(self.origin), len(self.directions), len(self.tree.parents) + 1, MOST_NEAR * self._sees_near)
+
+    @property
+    def _sees_near(self) -> bool:
+        return len(self.origin) > LOW_DIMENSION
 
     @property
     def families(self) -> NDArray[np.int64]:
@@ -172,7 +177,10 @@ class EuclideanParts:
         leaf = leaves_of(self.tree, inside)
         beside = (viewed**2).sum(axis=2) - (inside**2).sum(axis=2)  # what the axes do not span
         from_leaf = ((inside - self.tree.centres[leaf].astype(np.float32)) ** 2).sum(axis=2)
-        scatter = (share * np.maximum(beside + from_leaf, 0)).sum(axis=1)
+        alike = np.maximum(beside + from_leaf, 0)
+        if self._sees_near:  # a kind of points that the tree has not seen is far from its leaves, and near its own
+            alike = np.minimum(alike, nearest(seen, share))
+        scatter = (share * alike).sum(axis=1)
         n_absolute = len(self.floor) // len(self.origin)
         coordinates = np.empty((len(points), 0), np.float32)
         if n_absolute:

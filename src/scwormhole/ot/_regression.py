@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ._mahalanobis import Array, Blocks, both, fit_metric, non_negative, own_sums
+from ._mahalanobis import Array, Blocks, fit_metric, non_negative, own_sums
 from ._pool import principal_axes
 
 TOWARDS_FAMILY = 1e-3  # pull of the scales towards one scale for all parts of a kind
@@ -24,6 +24,7 @@ class Regression(NamedTuple):
     scales: Array  # [p] square roots of the parts' scales
     metric: Array  # [k, k] columns by falling variance
     noise: Array  # [c]
+    beside: Array  # [] how much of what lies beside the principal components counts
     nugget: bool
 
     def embed(self, values: NDArray[np.floating], noise: Array, width: int) -> tuple[Array, Array]:
@@ -31,14 +32,17 @@ class Regression(NamedTuple):
 
         Two clouds differ in it by nearly the sum of what each has: there are many directions, of little variance each.
         """
-        shifted = values - self.centre
-        components = shifted @ self.basis
+        components = (values - self.centre) @ self.basis
         full = components @ self.metric
         if not self.nugget:
             return full[..., :width], np.zeros(full.shape[:-1])
-        lost = ((shifted * self.scales) ** 2).sum(axis=-1) - (components**2).sum(axis=-1)
-        lost = np.maximum(lost, 0) + (full[..., width:] ** 2).sum(axis=-1)
-        return full[..., :width], lost + noise @ self.noise
+        own = (full[..., width:] ** 2).sum(axis=-1) + noise @ self.noise
+        return full[..., :width], own + self.beside * self.lost(values, components)
+
+    def lost(self, values: NDArray[np.floating], components: Array) -> Array:
+        """Return the square of what lies beside all principal components."""
+        square = (((values - self.centre) * self.scales) ** 2).sum(axis=-1)
+        return np.asarray(np.maximum(square - (components**2).sum(axis=-1), 0))
 
 
 def regress(
@@ -82,12 +86,11 @@ def regress(
         basis = np.zeros((len(scales), len(axes)))
         basis[used] = axes.T * scales[used, None]
     k = basis.shape[1]
-    flat = Regression(centre, basis, scales, np.eye(k), np.zeros(blocks.noise.shape[2]), nugget)
+    flat = Regression(centre, basis, scales, np.eye(k), np.zeros(blocks.noise.shape[2]), np.zeros(()), nugget)
     if not used.any() or not np.any((sample - centre) @ basis):
         return flat
-    components, lost = flat.embed(blocks.values, blocks.noise, k)
-    target = blocks.target - both(lost, blocks.fresh)
-    matrix, noise = fit_metric(blocks._replace(values=components, target=target), nugget=nugget)
+    components, _ = flat.embed(blocks.values, blocks.noise, k)
+    matrix, noise = fit_metric(blocks._replace(values=components), nugget=nugget)
     values, vectors = np.linalg.eigh(matrix)
     root = vectors * np.sqrt(np.maximum(values, 0))
     # turned so that the first columns hold most of the variance
