@@ -27,7 +27,7 @@ from ._use import Trained, define
 FEW_HELD_OUT = 16  # held-out clouds below which their pairs with training clouds count too
 LARGEST_TABLE = 4e8  # entries of cost matrices that all held-out pairs may take; fewer clouds are held out above
 MOST_DECODED = 64  # held-out clouds that are decoded at a look
-ENCODER_TIME = 0.6  # share of max_seconds that the encoder may take if there is a decoder
+ENCODER_TIME = 0.6  # share of the time left that the encoder may take if there is a decoder
 SCALED_BY = 16  # clouds of a batch whose mean divergence is the unit of the decoder's loss
 
 
@@ -98,9 +98,9 @@ def fit(
     seen = split if plan.looked_at is None else split._replace(held_out=spread_out(split.held_out, plan.looked_at))
     history, weights, ends = History(), trained.params, list[End]()
     if rules.mean_target > 0:
-        phases = _phases(clouds, params, seen, blocks, targets, trained, rules)
+        phases = _phases(clouds, params, seen, blocks, targets, trained, rules, clock)
         history, weights, ends = _train(
-            phases, trained, saved, lambda saved: keep(_planned(saved, plan)), clock, show=show
+            phases, trained, saved, lambda saved: keep(_with(saved, plan, recipe)), clock, recipe=recipe, show=show
         )
         advice = " ".join(f"{phase.name}: {end.advice}" for phase, end in zip(phases, ends, strict=True))
     else:
@@ -124,6 +124,7 @@ def _train(
     keep: Callable[[Saved], None],
     clock: Clock,
     *,
+    recipe: Recipe,
     show: bool,
 ) -> tuple[History, Any, list[End]]:
     """Train phase after phase, from the start or from a checkpoint."""
@@ -131,15 +132,14 @@ def _train(
     if saved is not None:
         history, ends = saved.history, saved.ends
         progress = of_saved(saved, begin(weights, clock.elapsed()))
-        if ends and _goes_on(phases[0], ends[0]):
+        if ends and ends[0].limit in _raised(saved, recipe):
             # a limit was raised that had ended the encoder: it goes on from its best, and the decoder after it
             history, ends = history.of_phase(phases[0].name), []
             best_error, step = min(history.error), history.step[-1]
             progress = begin(progress.best, clock.elapsed())._replace(best_error=best_error, step=step)
     for phase in phases[len(ends) :]:
         if ends and not clock.allows(phase.recipe.max_seconds, "first steps", "looking"):
-            limit = phase.recipe.max_seconds
-            ends.append(End(False, "max_seconds ended it before the first step; raise it.", "max_seconds", limit))
+            ends.append(End(False, "max_seconds ended it before the first step; raise it.", "max_seconds"))
             continue
         outcome = train(
             phase.name,
@@ -159,20 +159,19 @@ def _train(
     return history, weights, ends
 
 
-def _goes_on(phase: _Phase, end: End) -> bool:
-    """Return whether the limit that ended a phase was raised since."""
-    if end.limit is None or end.at is None:
-        return False
-    now = getattr(phase.recipe, end.limit)
-    return now is None or now > end.at
+def _raised(saved: Saved, recipe: Recipe) -> list[str]:
+    """Return which limits were raised since a checkpoint."""
+    limits = {name: (before, getattr(recipe, name)) for name, before in saved.header["limits"].items()}
+    return [name for name, (then, now) in limits.items() if then is not None and (now is None or now > then)]
 
 
 def _keeper(keep: Callable[[Saved], None], phase: str, history: History, ends: list[End]) -> Callable[[Progress], None]:
     return lambda progress: keep(to_saved(phase, progress, history, ends))
 
 
-def _planned(saved: Saved, plan: Plan) -> Saved:
-    return saved._replace(header={**saved.header, "plan": list(plan)})
+def _with(saved: Saved, plan: Plan, recipe: Recipe) -> Saved:
+    limits = {name: getattr(recipe, name) for name in ("max_steps", "max_seconds")}
+    return saved._replace(header={**saved.header, "plan": list(plan), "limits": limits})
 
 
 def _plan(clouds: PointClouds, params: Parameters, strata: Strata, clock: Clock) -> Plan:
@@ -236,13 +235,14 @@ def _phases(
     targets: Targets,
     trained: Trained,
     rules: Rules,
+    clock: Clock,
 ) -> list[_Phase]:
     network, recipe = params.network, params.recipe
     two = bool(network.n_points) and recipe.patience is not None
+    examine = _divergence_look(trained, clouds, split, targets)
     seconds = recipe.max_seconds
     if seconds is not None and two:
-        seconds = ENCODER_TIME * seconds
-    examine = _divergence_look(trained, clouds, split, targets)
+        seconds -= (1 - ENCODER_TIME) * max(0.0, seconds - clock.elapsed())
     phases = [_Phase("encoder", blocks, replace(recipe, max_seconds=seconds), rules, examine)]
     if two:
         view = _decoder_look(trained, clouds, split, params.transport, rules, recipe)

@@ -21,7 +21,9 @@ logger = logging.getLogger(__name__)
 
 PER_CALL = 10  # steps a call of the device
 LOOKS = 30  # looks at held-out clouds in a full training, about
+MOST_UNSEEN = 100  # steps between looks where time may end before the steps do
 IMPROVED = 0.003  # share by which the held-out error must fall to count as better
+COMPILING = 3.0  # how much longer the first steps take than a first look, about; both are mostly compilation
 COOL = 0.6  # share of the schedule at which its last part begins; jumped to when nothing is gained before
 
 
@@ -60,6 +62,11 @@ class History:
         rows = [row for row, name in enumerate(self.phase) if name == phase]
         return History(**{name: [column[row] for row in rows] for name, column in vars(self).items()})
 
+    def last(self) -> dict[str, str]:
+        """Return what the last look found, as text; the decoder has no correlation."""
+        found = {"held-out correlation": self.correlation[-1], "error": self.error[-1]}
+        return {name: f"{value:.4f}" for name, value in found.items() if np.isfinite(value)}
+
     @classmethod
     def of(cls, columns: dict[str, list[Any]]) -> "History":
         """Return a history from its columns, in which None may stand for a number that is not finite."""
@@ -73,7 +80,6 @@ class End(NamedTuple):
     converged: bool
     advice: str
     limit: str | None  # the parameter that ended it
-    at: float | None  # its value
 
 
 class Outcome(NamedTuple):
@@ -102,7 +108,11 @@ class Clock:
 
     def allows(self, limit: float | None, *work: str) -> bool:
         """Return whether kinds of work can be begun and ended in time, as far as is known how long they take."""
-        return limit is None or self.elapsed() + sum(self._longest.get(kind, 0.0) for kind in work) < limit
+        return limit is None or self.elapsed() + sum(map(self._expected, work)) < limit
+
+    def _expected(self, work: str) -> float:
+        first = COMPILING * self._longest.get("looking", 0.0) if work == "first steps" else 0.0
+        return self._longest.get(work, first)
 
     @contextmanager
     def timing(self, work: str) -> Iterator[None]:
@@ -170,13 +180,15 @@ def train(
         Whether to show a progress bar.
     """
     every = max(PER_CALL, recipe.max_steps // LOOKS // PER_CALL * PER_CALL)
+    if recipe.max_seconds is not None:
+        every = min(every, MOST_UNSEEN)
     patience = recipe.max_steps + 1 if recipe.patience is None else recipe.patience
     state, best, best_error, first, waited, skipped, began, _ = progress
-    if first == 0:
+    if not history.of_phase(phase).step:
         best = _look(history, phase, examine, state.params, first, clock, (np.nan, np.nan))
         best_error = history.error[-1]
     schedule, timed = _Schedule(recipe.max_steps, first, skipped), _Timed(blocks, clock)
-    step, in_time, work = first, True, "first steps"  # compiled; of an earlier phase it is known how long that takes
+    step, in_time, work = first, True, "first steps"
 
     def spans() -> Iterator[range]:
         nonlocal in_time
@@ -204,14 +216,14 @@ def train(
             waited = 0 if history.error[-1] < best_error * (1 - IMPROVED) else waited + 1
             if history.error[-1] < best_error:
                 best, best_error = here, history.error[-1]
-            bar.set_postfix(correlation=f"{history.correlation[-1]:.4f}", error=f"{history.error[-1]:.4f}")
+            bar.set_postfix(history.last())
             if waited >= patience and schedule.share(step) < COOL:
                 waited = 0
                 schedule.cool(step)
             keep(Progress(state, best, best_error, step, waited, schedule.skipped, began, clock.elapsed()))
             if waited >= patience or not in_time:
                 break
-    return Outcome(best, _judge(recipe, step, gave_up=waited >= patience, cooled=schedule.skipped > 0, in_time=in_time))
+    return Outcome(best, _judge(step, gave_up=waited >= patience, cooled=schedule.skipped > 0, in_time=in_time))
 
 
 class _Schedule:
@@ -279,10 +291,10 @@ def _look(
     return jax.device_get(params)
 
 
-def _judge(recipe: Recipe, step: int, *, gave_up: bool, cooled: bool, in_time: bool) -> End:
+def _judge(step: int, *, gave_up: bool, cooled: bool, in_time: bool) -> End:
     """Say whether held-out clouds had stopped gaining, and if not, what ended the training before."""
     if gave_up or (cooled and in_time):
-        return End(True, "held-out clouds gained no more.", None, None)
+        return End(True, "held-out clouds gained no more.", None)
     limit = "max_steps" if in_time else "max_seconds"
     when = f"after {step:,} steps, before held-out clouds had stopped gaining" if step else "before the first step"
-    return End(False, f"{limit} ended it {when}; raise it for a closer fit.", limit, getattr(recipe, limit))
+    return End(False, f"{limit} ended it {when}; raise it for a closer fit.", limit)
