@@ -27,7 +27,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 from anndata import AnnData
+from natsort import natsorted
 from numpy.typing import NDArray
+from safetensors.numpy import load, save
 from scipy import sparse
 
 from .clouds import PointClouds
@@ -314,6 +316,16 @@ def cut_niches(adata: AnnData, key: str) -> NDArray[np.int64]:
     return np.flatnonzero(np.diff(sparse.csr_array(graph).indptr) != sizes)
 
 
+def categorical(labels: "pd.Series[Any]") -> "pd.Series[Any]":
+    """Return labels as categories; those of text in the order that AnnData gives them when it writes a file."""
+    if isinstance(labels.dtype, pd.CategoricalDtype):
+        return labels
+    levels = labels.dropna().unique()
+    if pd.api.types.infer_dtype(levels) != "string":
+        return labels.astype("category")
+    return pd.Series(pd.Categorical(labels, categories=natsorted(levels)), index=labels.index, name=labels.name)
+
+
 def memberships(labels: "pd.Series[Any]", *, min_cells: int = 1) -> tuple[sparse.csr_array, list[str]]:
     """Return which cells each level holds, levels by cells, and the names of levels.
 
@@ -324,7 +336,7 @@ def memberships(labels: "pd.Series[Any]", *, min_cells: int = 1) -> tuple[sparse
     min_cells
         Levels of fewer cells are left out.
     """
-    levels = labels.astype("category").cat
+    levels = categorical(labels).cat
     codes = levels.codes.to_numpy().astype(np.int64)
     kept = np.flatnonzero(np.bincount(codes[codes >= 0], minlength=len(levels.categories)) >= max(1, min_cells))
     row = np.full(len(levels.categories) + 1, -1, np.int64)  # the last is for cells without a label
@@ -391,14 +403,15 @@ def find_rows(adata: AnnData, which: Any) -> NDArray[np.int64]:
 
 
 def pack_model(arrays: Mapping[str, NDArray[Any]], header: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a model's arrays and header as ``uns`` can hold them: arrays, and one line of JSON."""
-    return {"header": json.dumps(header), "arrays": dict(arrays)}
+    """Return a model's arrays and header as ``uns`` can hold them: the bytes of safetensors, and one line of JSON."""
+    packed = save({name: np.asarray(array, order="C") for name, array in arrays.items()})
+    return {"header": json.dumps(header), "arrays": np.frombuffer(packed, np.uint8)}
 
 
 def unpack_model(adata: AnnData, key: str = EMBEDDING) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """Return the arrays and the header of the model that ``uns`` holds: what ``Wormhole.from_arrays`` takes."""
     held = read_record(adata, key)["model"]
-    return {name: np.asarray(array) for name, array in held["arrays"].items()}, json.loads(str(held["header"]))
+    return load(np.asarray(held["arrays"], np.uint8).tobytes()), json.loads(str(held["header"]))
 
 
 def cloud_adata(adata: AnnData, cohort: Cohort) -> AnnData:

@@ -7,7 +7,7 @@ import numpy as np
 from anndata import AnnData
 from numpy.typing import NDArray
 
-from scwormhole._adata import need
+from scwormhole._adata import categorical, need
 from scwormhole.clouds._wording import count, listed
 
 from ._graphs import Edges, Index
@@ -91,5 +91,5 @@ def _labels(adata: AnnData, name: str) -> bool:
 
 
 def _codes(adata: AnnData, name: str) -> Index:
-    codes: Index = need(adata, "obs", name).astype("category").cat.codes.to_numpy().astype(np.int64)
+    codes: Index = categorical(need(adata, "obs", name)).cat.codes.to_numpy().astype(np.int64)
     return codes

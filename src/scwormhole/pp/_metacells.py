@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from scwormhole._adata import (
     as_adata,
+    categorical,
     log_written,
     memberships,
     need,
@@ -126,7 +127,7 @@ def _within(labels: "pd.Series[Any]", samples: "pd.Series[Any]", key: str) -> "p
     names = labels.astype(str)
     if (samples.groupby(names).nunique() > 1).any():
         names = samples + "-" + names
-    return names.astype("category")
+    return categorical(names)
 
 
 def _rep(adata: AnnData, use_rep: str | None) -> str:
@@ -149,7 +150,7 @@ def _made(points: NDArray[Any], samples: "pd.Series[Any]", method: str, n_cells:
         codes = cluster(points[cells], n_clusters, rng) if n_clusters > 1 else np.zeros(len(cells), np.int64)
         stem = f"{sample}-" if sample else ""
         names[cells] = [f"{stem}{code}" for code in codes]
-    return pd.Series(pd.Categorical(names), index=samples.index)
+    return categorical(pd.Series(names, index=samples.index))
 
 
 def _bisected(points: NDArray[Any], n_clusters: int, rng: int) -> NDArray[Any]:

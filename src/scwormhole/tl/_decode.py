@@ -36,7 +36,7 @@ def decode(adata: AnnData, which: Any, *, key: str = EMBEDDING) -> AnnData:
     >>> rng = np.random.default_rng(0)
     >>> adata = anndata.AnnData(rng.gamma(2.0, size=(60, 3)), obsm={"spatial": rng.uniform(size=(60, 2))})
     >>> wh.pp.niches(adata, n_neighbors=5)
-    >>> wh.tl.wormhole(adata, n_components=8, max_steps=10, progress=False)
+    >>> wh.tl.wormhole(adata, n_components=8, max_steps=0, progress=False)  # no training, to be quick
     >>> wh.tl.decode(adata, ["0", "7"]).shape
     (12, 3)
     """
@@ -75,7 +75,7 @@ def barycenters(adata: AnnData, groupby: str, *, groups: Sequence[str] | None = 
     >>> adata = anndata.AnnData(rng.gamma(2.0, size=(60, 3)), obsm={"spatial": rng.uniform(size=(60, 2))})
     >>> adata.obs["side"] = np.where(adata.obsm["spatial"][:, 0] < 0.5, "left", "right")
     >>> wh.pp.niches(adata, n_neighbors=5)
-    >>> wh.tl.wormhole(adata, n_components=8, max_steps=10, progress=False)
+    >>> wh.tl.wormhole(adata, n_components=8, max_steps=0, progress=False)  # no training, to be quick
     >>> wh.tl.barycenters(adata, "side").obs["cloud"].cat.categories.tolist()
     ['left', 'right']
     """
@@ -118,7 +118,7 @@ def interpolate(
     >>> rng = np.random.default_rng(0)
     >>> adata = anndata.AnnData(rng.gamma(2.0, size=(60, 3)), obsm={"spatial": rng.uniform(size=(60, 2))})
     >>> wh.pp.niches(adata, n_neighbors=5)
-    >>> wh.tl.wormhole(adata, n_components=8, max_steps=10, progress=False)
+    >>> wh.tl.wormhole(adata, n_components=8, max_steps=0, progress=False)  # no training, to be quick
     >>> wh.tl.interpolate(adata, "0", "7", n=3).obs["share"].unique().tolist()
     [0.0, 0.5, 1.0]
     """

@@ -37,7 +37,7 @@ def distances(adata: AnnData, which: Any = None, *, groupby: str | None = None, 
     >>> rng = np.random.default_rng(0)
     >>> adata = anndata.AnnData(rng.gamma(2.0, size=(60, 3)), obsm={"spatial": rng.uniform(size=(60, 2))})
     >>> wh.pp.niches(adata, n_neighbors=5)
-    >>> wh.tl.wormhole(adata, n_components=8, max_steps=10, progress=False)
+    >>> wh.tl.wormhole(adata, n_components=8, max_steps=0, progress=False)  # no training, to be quick
     >>> wh.tl.distances(adata, ["0", "7", "9"]).shape
     (3, 3)
     """

@@ -101,7 +101,7 @@ def wormhole(
     >>> rng = np.random.default_rng(0)
     >>> adata = anndata.AnnData(rng.gamma(2.0, size=(60, 3)), obsm={"spatial": rng.uniform(size=(60, 2))})
     >>> wh.pp.niches(adata, n_neighbors=5)
-    >>> wh.tl.wormhole(adata, n_components=8, max_steps=10, progress=False)
+    >>> wh.tl.wormhole(adata, n_components=8, max_steps=0, progress=False)  # no training, to be quick
     >>> adata.obsm["X_wormhole"].shape
     (60, 8)
     """
@@ -172,7 +172,7 @@ def embed(
     >>> old, new = tissue[:60].copy(), tissue[60:, ::-1].copy()
     >>> for adata in (old, new):
     ...     wh.pp.niches(adata, n_neighbors=5)
-    >>> wh.tl.wormhole(old, n_components=8, max_steps=10, progress=False)
+    >>> wh.tl.wormhole(old, n_components=8, max_steps=0, progress=False)  # no training, to be quick
     >>> wh.tl.embed(new, old)
     >>> new.obsm["X_wormhole"].shape
     (60, 8)
@@ -184,17 +184,13 @@ def embed(
             use_rep, layer = source.get("use_rep"), source.get("layer")
         model = _model(model, key)
     elif not isinstance(model, Wormhole):
-        raise TypeError(
-            f"model is a {type(model).__name__}; give a fitted scwormhole.Wormhole, or an AnnData with one."
-        )
+        raise TypeError(f"model is a {type(model).__name__}; give a fitted Wormhole, or an AnnData that has one.")
     name = find_cohort(adata, clouds)
     representation = read_representation(adata, use_rep, layer)
     known = getattr(model, "feature_names_in_", None)
     if known is not None:
         if not representation.genes:
-            raise ValueError(
-                f"the model was trained on {len(known):,} genes, and use_rep is {use_rep!r}; leave it out."
-            )
+            raise ValueError(f"the model was trained on {len(known):,} genes; leave out use_rep, {use_rep!r}.")
         representation = match_genes(representation, known)
     cohort = Cohort(cohort_over(adata, name, representation.points), name, adata.uns[name]["kind"], representation)
     target = to_write(adata, copy=copy) if cohort.kind == "niches" else adata
@@ -218,7 +214,7 @@ def model(adata: AnnData, *, key: str = EMBEDDING) -> Wormhole:
     >>> rng = np.random.default_rng(0)
     >>> adata = anndata.AnnData(rng.gamma(2.0, size=(60, 3)), obsm={"spatial": rng.uniform(size=(60, 2))})
     >>> wh.pp.niches(adata, n_neighbors=5)
-    >>> wh.tl.wormhole(adata, n_components=8, max_steps=10, progress=False)
+    >>> wh.tl.wormhole(adata, n_components=8, max_steps=0, progress=False)  # no training, to be quick
     >>> wh.tl.model(adata).dim_
     3
     """

@@ -60,7 +60,7 @@ def diffmap(
     >>> rng = np.random.default_rng(0)
     >>> adata = anndata.AnnData(rng.gamma(2.0, size=(60, 3)), obsm={"spatial": rng.uniform(size=(60, 2))})
     >>> wh.pp.niches(adata, n_neighbors=5)
-    >>> wh.tl.wormhole(adata, n_components=8, max_steps=10, progress=False)
+    >>> wh.tl.wormhole(adata, n_components=8, max_steps=0, progress=False)  # no training, to be quick
     >>> wh.tl.diffmap(adata, n_comps=3)
     >>> adata.obsm["X_wormhole_diffmap"].shape
     (60, 3)
@@ -127,7 +127,7 @@ def umap(
     >>> rng = np.random.default_rng(0)
     >>> adata = anndata.AnnData(rng.gamma(2.0, size=(60, 3)), obsm={"spatial": rng.uniform(size=(60, 2))})
     >>> wh.pp.niches(adata, n_neighbors=5)
-    >>> wh.tl.wormhole(adata, n_components=8, max_steps=10, progress=False)
+    >>> wh.tl.wormhole(adata, n_components=8, max_steps=0, progress=False)  # no training, to be quick
     >>> wh.tl.umap(adata)
     >>> adata.obsm["X_wormhole_umap"].shape
     (60, 2)

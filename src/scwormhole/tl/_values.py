@@ -33,15 +33,11 @@ def warn_of_values(points: Any, where: str, rng: int) -> None:
         return
     low, high = float(values.min()), float(values.max())
     if low < 0:
-        said = (
-            f"has negative values, down to {low:.3g}; were genes scaled? Then all of them count the same in distances."
-        )
+        said = f"has negative values, down to {low:.3g}; were genes scaled? Then noise counts as much as signal."
     elif high > 1 and (values == np.round(values)).all():
         said = f"looks like raw counts, up to {high:g}: distances would mostly tell the depth of cells."
     elif high > LOGGED:
-        said = (
-            f"has values up to {high:.3g}; no logarithm seems to be taken, so a few genes would make up all distances."
-        )
+        said = f"has values up to {high:.3g}; without a logarithm a few genes would make up all distances."
     else:
         return
     warnings.warn(f"{where} {said} {USUAL}", stacklevel=3)
