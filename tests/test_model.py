@@ -666,6 +666,7 @@ def test_clouds_that_are_all_one(points, coeff_dec):
 def test_no_steps(small, base):
     model = wh.Wormhole(**{**ALONE, "base": base, "max_steps": 0}).fit(small)
     assert model.history_["step"] == [0]
+    assert not model.converged_
     z = model.transform(small)
     assert np.isfinite(z).all()
     if base:

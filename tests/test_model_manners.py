@@ -408,19 +408,29 @@ def test_a_pipeline(fitted, small):
 
 
 @pytest.mark.parametrize("coeff_dec", [0, 0.1])
-@pytest.mark.parametrize("base", ["auto", None])
-def test_clouds_that_are_all_one_warn_and_are_at_zero(base, coeff_dec):
-    clouds = wh.PointClouds.from_list([np.random.default_rng(0).normal(size=(6, 2)) + 3] * 12)
+@pytest.mark.parametrize(("base", "place"), [("auto", 3), ("auto", 1e6), (None, 3)])
+def test_clouds_that_are_all_one_warn_and_are_at_zero(base, place, coeff_dec):
+    clouds = wh.PointClouds.from_list([np.random.default_rng(0).normal(size=(6, 2)) + place] * 12)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.warns(UserWarning, match="All clouds are the same"):
             model = wh.Wormhole(**{**TINY, "coeff_dec": coeff_dec, "base": base}).fit(clouds)
+    assert model.converged_
     z = model.transform(clouds)
     assert np.isfinite(z).all()
     np.testing.assert_allclose(z, z[:1].repeat(12, 0), atol=1e-6)
     np.testing.assert_allclose(model.distances(clouds[:6], clouds[6:]), 0, atol=1e-6)
     if coeff_dec:
         assert np.isfinite(model.inverse_transform(z).points).all()
+
+
+@pytest.mark.parametrize("rng", range(3))
+def test_copies_of_one_cloud_and_a_few_others(rng):
+    """Two batches of copies do not mean that all clouds are the same."""
+    copies = [np.random.default_rng(0).normal(size=(6, 2))] * 60
+    clouds = wh.PointClouds.from_list([*copies, *(copy + 1 for copy in copies[:4])])
+    model = wh.Wormhole(**{**ALONE, "max_steps": 0, "rng": rng}).fit(clouds)
+    np.testing.assert_allclose(model.distances(clouds[:4], clouds[60:]), 2, rtol=0.05)
 
 
 def test_errors_come_before_any_work(monkeypatch, small):

@@ -483,7 +483,7 @@ class Wormhole(Estimator):
         self.history_, self.held_out_ = asdict(found.history), found.held_out
         self.converged_ = found.converged
         logger.info("trained: %s", found.advice)
-        if not self.converged_:
+        if not self.converged_ and self._params["max_steps"] != 0:  # who asks for no steps knows
             warnings.warn(f"training has not converged. {found.advice}", ConvergenceWarning, stacklevel=3)
 
     def _fitted(self) -> Trained:

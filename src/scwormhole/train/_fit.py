@@ -28,6 +28,8 @@ FEW_HELD_OUT = 16  # held-out clouds below which their pairs with training cloud
 LARGEST_TABLE = 4e8  # entries of cost matrices that all held-out pairs may take; fewer clouds are held out above
 MOST_DECODED = 64  # held-out clouds that are decoded at a look
 ENCODER_TIME = 0.6  # share of the time left that the encoder may take if there is a decoder
+MORE_BATCHES = 16  # looked at where two of them hold but copies of one cloud
+ROUNDING = 1e-10  # of the squared size of a cloud: a mean divergence that may be none
 SCALED_BY = 16  # clouds of a batch whose mean divergence is the unit of the decoder's loss
 
 
@@ -96,22 +98,21 @@ def fit(
         rotate=transport.turns and recipe.rotate,
     )
     seen = split if plan.looked_at is None else split._replace(held_out=spread_out(split.held_out, plan.looked_at))
-    history, weights, ends = History(), trained.params, list[End]()
-    if rules.mean_target > 0:
-        phases = _phases(clouds, params, seen, blocks, targets, trained, rules, clock)
-        history, weights, ends = _train(
-            phases, trained, saved, lambda saved: keep(_with(saved, plan, recipe)), clock, recipe=recipe, show=show
-        )
-        advice = " ".join(f"{phase.name}: {end.advice}" for phase, end in zip(phases, ends, strict=True))
-    else:
-        advice = "all clouds are the same, and there is nothing to learn."
-        warnings.warn(f"{advice} Every cloud gets the same vector.".capitalize(), stacklevel=3)
+    alike = not rules.mean_target > ROUNDING
+    if alike:
+        recipe, rules = replace(recipe, max_steps=0), replace(rules, mean_target=1.0)
+        message = "All clouds are the same, so there is nothing to learn: every cloud gets the same vector."
+        warnings.warn(message, stacklevel=3)
+    phases = _phases(clouds, params._replace(recipe=recipe), seen, blocks, targets, trained, rules, clock)
+    history, weights, ends = _train(
+        phases, trained, saved, lambda saved: keep(_with(saved, plan, recipe)), clock, recipe=recipe, show=show
+    )
     targets.warn(stacklevel=3)
     return Fitted(
         replace(trained, params=weights),
         history,
-        all(end.converged for end in ends),
-        advice,
+        alike or all(end.converged for end in ends),
+        " ".join(f"{phase.name}: {end.advice}" for phase, end in zip(phases, ends, strict=True)),
         targets.epsilon,
         split.held_out,
     )
@@ -194,6 +195,8 @@ def _prepared(
     train_on = clouds[split.train]
     some = np.stack([strata.batch(0), strata.batch(1)])
     mean = _mean(targets, some)
+    if not mean > 0:  # very many clouds may be one, and a few others not
+        mean = _mean(targets, np.stack([strata.batch(number) for number in range(MORE_BATCHES)]))
     if base is not None:
         base.set_params(epsilon=targets.epsilon, relative_epsilon=None).fit(train_on)
         nugget = base.nugget_
