@@ -26,7 +26,7 @@ help:
 	@echo "make demo | test | slow | lint | docs | bench | clean"
 
 demo: $(VENV)/.installed-test
-	$(BIN)/python -m scwormhole demo
+	$(BIN)/python -m scwormhole demo --out demo
 
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest $(PYTEST_ARGS)

@@ -1,111 +1,102 @@
-"""The demonstration, ``python -m scwormhole demo``: handwritten digits as clouds, embedded, checked and drawn.
+"""The demonstration, ``python -m scwormhole demo``: the niches of a simulated cortex, embedded, checked and drawn.
 
 The one place of the package that prints.
 """
 
 import argparse
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from anndata import AnnData
+from sklearn.exceptions import ConvergenceWarning
 
 import scwormhole as wh
 
-TRAINED, HELD_OUT = 600, 128
+RADIUS = 75.0  # um
+CELL_TYPE = "Pvalb"  # in all layers, and the same in all of them
+STEPS = 500  # of encoder and decoder each, in place of what would take several minutes
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Read the command line and run what it asks for."""
     parser = argparse.ArgumentParser(prog="python -m scwormhole", description="Optimal transport between many clouds.")
     commands = parser.add_subparsers(dest="command", required=True)
-    command = commands.add_parser("demo", help="embed scikit-learn's digits as clouds, and draw what comes out")
-    command.add_argument("--out", type=Path, default=Path("demo"), help="folder for the figures (default: demo)")
+    command = commands.add_parser("demo", help="embed the niches of a simulated cortex, and draw what comes out")
+    command.add_argument("--out", type=Path, default=Path("demo"), help="folder for what is made (default: demo)")
+    command.add_argument("--cells", type=int, default=4000, help="cells of the tissue (default: 4000)")
     command.add_argument("--rng", type=int, default=0, help="seed (default: 0)")
     options = parser.parse_args(arguments)
-    demo(options.out, options.rng)
+    demo(options.out, n_cells=options.cells, rng=options.rng)
 
 
-def digits() -> tuple[wh.PointClouds, NDArray[np.int64]]:
-    """Return scikit-learn's digits as clouds, ink as weight, and what they show."""
-    from sklearn.datasets import load_digits
-
-    images, labels = load_digits().images, load_digits().target
-    points = [np.argwhere(image > 0).astype(np.float64) for image in images]
-    ink = [image[image > 0] for image in images]
-    return wh.PointClouds.from_list(points, weights=ink), labels
-
-
-def demo(out: Path, rng: int) -> None:
-    """Embed the digits, compare held-out ones with the transport solved pair by pair, and draw both."""
-    from sklearn.neighbors import KNeighborsClassifier
-
-    clouds, labels = digits()
-    print(clouds)
-    order = np.random.default_rng(rng).permutation(len(clouds))
-    train, test = order[:TRAINED], order[TRAINED : TRAINED + HELD_OUT]
-
-    start = time.perf_counter()
-    features = wh.ot.BaseFeatures(rng=rng).fit(clouds[train])
-    embedding = features.transform(clouds)
-    embedded = time.perf_counter() - start
-
-    start = time.perf_counter()
-    solved, info = wh.ot.pairwise(clouds[test], return_info=True)
-    took = time.perf_counter() - start
-    nugget = features.nugget(clouds[test])
-    gaps = ((embedding[test][:, None] - embedding[test]) ** 2).sum(-1) + nugget[:, None] + nugget
-    pairs = np.triu_indices(len(test), 1)
-    agreement = float(np.corrcoef(solved[pairs], gaps[pairs])[0, 1])
-    neighbours = KNeighborsClassifier(5).fit(embedding[train], labels[train])
-    accuracy = float(neighbours.score(np.delete(embedding, train, 0), np.delete(labels, train)))
-
+def demo(out: Path, *, n_cells: int, rng: int, **params: Any) -> None:
+    """Simulate a cortex, embed its niches, look at those of Pvalb cells, draw, keep all of it, and sum up."""
     out.mkdir(parents=True, exist_ok=True)
-    _draw(out, clouds, labels, embedding, solved[pairs], gaps[pairs], agreement)
-    print(f"{len(pairs[0]):,} pairs of held-out digits solved by Sinkhorn in {took:.1f} s: {info}")
-    print(f"all {len(clouds):,} digits embedded in {embedded:.1f} s, {embedding.shape[1]} dimensions")
-    print(f"correlation of embedded with solved distances, held-out digits: {agreement:.3f}")
-    print(f"held-out digits whose five nearest neighbours name them right: {accuracy:.1%}")
-    print(f"figures: {', '.join(str(path) for path in sorted(out.glob('*.png')))}")
+    began = time.perf_counter()
+    adata = tissue(n_cells, rng)
+    wh.pp.niches(adata, radius=RADIUS, library_key="library")
+    sizes = np.diff(adata.obsp["niches"].indptr)
+    print(f"{adata.n_obs:,} niches of radius {RADIUS:g} um: {int(np.median(sizes))} cells each, {adata.n_vars} genes")
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # the limit is the demonstration's own
+        wh.tl.wormhole(adata, rng=rng, **{"max_steps": STEPS, **params})
+    wh.tl.diffmap(adata, subset=("cell_type", CELL_TYPE), rng=rng)
+    wh.tl.umap(adata, rng=rng)
+    middles = wh.tl.barycenters(adata, "layer")
+    draw(adata, middles, out)
+    adata.write_h5ad(out / "cortex.h5ad")
+    wh.tl.model(adata).save(out / "model", overwrite=True)
+    report(adata, out, time.perf_counter() - began)
 
 
-def _draw(
-    out: Path,
-    clouds: wh.PointClouds,
-    labels: NDArray[np.int64],
-    embedding: NDArray[Any],
-    solved: NDArray[np.float64],
-    gaps: NDArray[np.float64],
-    agreement: float,
-) -> None:
-    from matplotlib.figure import Figure
+def tissue(n_cells: int, rng: int) -> AnnData:
+    """Return a simulated cortex, normalised as usual; its counts are in a layer."""
+    import scanpy as sc
 
-    figure = Figure(figsize=(5, 5), layout="constrained")
-    axes = figure.add_subplot(xlabel="solved by Sinkhorn", ylabel="embedded", aspect="equal")
-    axes.scatter(solved, gaps, s=3, alpha=0.3, linewidths=0, rasterized=True)
-    axes.axline((0, 0), slope=1, color="black", linewidth=0.8)
-    axes.set_title(f"squared distances of held-out digits, r = {agreement:.3f}")
-    figure.savefig(out / "distances.png", dpi=150)
-
-    figure = Figure(figsize=(6, 5), layout="constrained")
-    axes = figure.add_subplot(xticks=[], yticks=[])
-    flat = _flat(embedding)
-    dots = axes.scatter(flat[:, 0], flat[:, 1], c=labels, cmap="tab10", vmin=-0.5, vmax=9.5, s=6, linewidths=0)
-    figure.colorbar(dots, ax=axes, ticks=range(10), label="digit")
-    axes.set_title(f"{len(clouds):,} digits: UMAP of their embedding")
-    figure.savefig(out / "map.png", dpi=150)
+    adata = wh.datasets.cortex(n_cells, rng=rng)
+    adata.layers["counts"] = adata.X.copy()
+    sc.pp.normalize_total(adata)
+    sc.pp.log1p(adata)
+    return adata
 
 
-def _flat(embedding: NDArray[Any]) -> NDArray[Any]:
-    import warnings
+def draw(adata: AnnData, middles: AnnData, out: Path) -> None:
+    """Draw everything a biologist would show, a file each."""
+    import matplotlib.pyplot as plt
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a seeded UMAP says that it runs on one core
-        from umap import UMAP
+    plt.switch_backend("Agg")
+    of_place: dict[str, Any] = {"library_key": "library", "scale_bar": 200}
+    figures = {
+        "tissue": lambda: wh.pl.spatial(adata, "cell_type", **of_place),
+        "depth": lambda: wh.pl.spatial(adata, 1, **of_place),
+        "diffmap": lambda: wh.pl.diffmap(adata, ["depth", "layer", "library"]),
+        "umap": lambda: wh.pl.umap(adata, ["layer", "depth", "library"]),
+        "barycenters": lambda: wh.pl.barycenters(middles),
+        "fidelity": lambda: wh.pl.fidelity(adata),
+        "history": lambda: wh.pl.history(adata),
+    }
+    for name, figure in figures.items():
+        first = np.ravel(np.asarray(figure(), dtype=object))[0]
+        first.figure.savefig(out / f"{name}.png", dpi=150, bbox_inches="tight")
+        plt.close(first.figure)
 
-        flat: NDArray[Any] = UMAP(random_state=0, n_jobs=1).fit_transform(embedding)
-    return flat
+
+def report(adata: AnnData, out: Path, seconds: float) -> None:
+    """Print what was found."""
+    from scipy.stats import spearmanr
+
+    record, rows = adata.uns["wormhole"], adata.obs["cell_type"] == CELL_TYPE
+    depth = spearmanr(adata.obsm["X_wormhole_diffmap"][rows, 0], adata.obs["depth"][rows]).statistic
+    print(f"cells: {adata.n_obs:,}, genes: {adata.n_vars}, libraries: {adata.obs['library'].nunique()}")
+    if "fidelity" in record:
+        print(f"embedded with solved divergences, held-out niches: correlation {record['fidelity']['correlation']:.3f}")
+    print(
+        f"first diffusion component of the {rows.sum()} {CELL_TYPE} niches with depth: |Spearman| {abs(depth):.3f} "
+        "(the cells themselves do not tell it)"
+    )
+    print(f"{seconds:.0f} s; in {out}: {', '.join(sorted(path.name for path in out.iterdir()))}")
 
 
 if __name__ == "__main__":

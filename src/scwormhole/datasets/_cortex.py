@@ -66,7 +66,7 @@ MARKERS = {
 ON, OFF = np.log(8.0), np.log(0.15)  # mean counts of a marker in its types and elsewhere
 SLOPE = 1.5  # how excitatory neurons and astrocytes change with depth, in logs from pia to white matter
 SIZES = 0.3  # spread of how much is captured of a cell, in logs
-CAPTURE = 0.05  # and of how well a gene is captured in a library
+CAPTURE = 0.02  # and of how well a gene is captured in a library
 DISPERSION = 4.0  # a count of mean m has variance m + m**2 / 4
 
 

@@ -141,7 +141,7 @@ def history(
         if np.isfinite(values).any():
             at = int(best(values))
             axis.plot(where[at], values[at], "o", color="#d62728", markersize=6, label=f"best: {values[at]:.4g}")
-            axis.legend(frameon=False, loc="lower right" if name == "encoder" else "upper right")
+            axis.legend(frameon=False)
         open_frame(axis)
     return finish(axes, show=show)
 
