@@ -209,6 +209,19 @@ def test_more_steps_go_on_where_the_encoder_was_ended(monkeypatch, small, idle):
     np.testing.assert_array_equal(model.transform(small), before)
 
 
+def test_a_fit_that_was_refused_loses_no_checkpoint(monkeypatch, fitted, small):
+    model = wh.Wormhole(**{**ALONE, "max_steps": 20})
+    with monkeypatch.context() as patched:
+        stopping(patched, "encoder", 1)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(small)
+    with pytest.raises(ValueError, match="another fit; these differ: clouds"):
+        model.fit(small[::-1], resume=True)
+    with pytest.raises(ValueError, match="feature_names"):
+        model.fit(small, feature_names=["a"])
+    assert model.fit(small, resume=True).history_["step"] == [0, 10, 20]
+
+
 def test_without_a_checkpoint_resuming_says_that_it_starts_anew(fitted, small, tmp_path):
     for params in ({}, {"checkpoint": tmp_path / "checkpoint"}):
         with pytest.warns(UserWarning, match=r"no checkpoint in memory.*starts anew"):

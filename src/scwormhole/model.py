@@ -255,9 +255,9 @@ class Wormhole(Estimator):
         clouds = self._cohort(clouds, fitted=False)
         params = read_parameters(self._params, clouds)
         names = _feature_names(feature_names, clouds.dim)
-        last: Saved | None = self.__dict__.pop("_saved", None)
-        checkpoints = Checkpoints(self._params["checkpoint"], params.mark, last)
+        checkpoints = Checkpoints(self._params["checkpoint"], params.mark, getattr(self, "_saved", None))
         saved = checkpoints.start(resume=resume)
+        self._saved = checkpoints.last
 
         def keep(saved: Saved) -> None:
             checkpoints.keep(saved)
@@ -266,8 +266,8 @@ class Wormhole(Estimator):
         try:
             found = fit(clouds, params, saved=saved, keep=keep, show=self._params["progress"])
         except KeyboardInterrupt:
-            if checkpoints.last is not None:
-                self._saved, step = checkpoints.last, checkpoints.last.header["step"]
+            if self._saved is not None:
+                step = self._saved.header["step"]
                 logger.warning("interrupted; fit(clouds, resume=True) goes on after step %d", step)
             raise
         self._remember(found, clouds)
