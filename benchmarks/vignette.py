@@ -222,24 +222,27 @@ def covid(folder: Path, out: Path | None) -> list[str]:
 
 
 def regions(adata: anndata.AnnData, path: Path, label: str) -> None:
-    """Draw the niches of a tissue in place, coloured by clusters of their vectors, beside a label of the cells."""
+    """Draw cells in place, coloured by their most common labels, beside clusters of the vectors of their niches."""
     import matplotlib.pyplot as plt
     from sklearn.cluster import KMeans
 
+    common = adata.obs[label].value_counts().index[:9]
+    adata.obs["drawn"] = adata.obs[label].astype(str).where(adata.obs[label].isin(common), "others")
     found = KMeans(8, n_init=4, random_state=0).fit_predict(adata.obsm["X_wormhole"])
     adata.obs["region"] = [f"region {i + 1}" for i in found]
-    figure, axes = plt.subplots(1, 2, figsize=(13, 5), layout="constrained")
-    for axis, color in zip(axes, (label, "region"), strict=True):
+    axes = plt.subplots(1, 2, figsize=(11, 5), layout="constrained")[1]
+    for axis, color, title in zip(axes, ("drawn", "region"), ("cells", "niches"), strict=True):
         wh.pl.spatial(adata, color, ax=axis)
-    figure.savefig(path, dpi=80)
-    plt.close(figure)
+        axis.set_title(title)
+        axis.get_legend().set_title("")
+    save(axes, path)
 
 
 def save(drawn, path: Path) -> None:
     import matplotlib.pyplot as plt
 
     figure = np.ravel(np.asarray(drawn, dtype=object))[0].figure
-    figure.savefig(path, dpi=80)
+    figure.savefig(path, dpi=80, bbox_inches="tight")
     plt.close(figure)
 
 

@@ -80,6 +80,9 @@ def test_missing_levels_are_named_none(tissue):
     tissue.obs["layer"] = tissue.obs["layer"].cat.remove_categories("deep")
     axis = wh.pl.umap(tissue, color="layer")
     assert [text.get_text() for text in axis.get_legend().get_texts()] == ["middle", "upper", "none"]
+    tissue.obsm["X_wormhole_umap"][tissue.obs["layer"].isna().to_numpy()] = np.nan
+    axis = wh.pl.umap(tissue, color="layer")
+    assert [text.get_text() for text in axis.get_legend().get_texts()] == ["middle", "upper"]
 
 
 def test_many_levels_have_different_colours(tissue):

@@ -109,7 +109,7 @@ def limits(values: NDArray[Any]) -> tuple[float, float, str]:
     return low, high, beyond[bool(values.min() < low), bool(values.max() > high)]
 
 
-def legend(axis: "Axes", colouring: Colouring, *, shown: NDArray[np.int64]) -> None:
+def legend(axis: "Axes", colouring: Colouring, codes: NDArray[np.int64]) -> None:
     """Put a legend to the right of Axes.
 
     Parameters
@@ -118,14 +118,15 @@ def legend(axis: "Axes", colouring: Colouring, *, shown: NDArray[np.int64]) -> N
         The Axes.
     colouring
         Names and colours.
-    shown
-        Levels to list.
+    codes
+        Levels of what is drawn; those to list.
     """
     from matplotlib.lines import Line2D
 
     look: dict[str, Any] = {"marker": "o", "linestyle": "", "markersize": 6, "markeredgewidth": 0}
+    shown = np.unique(codes[codes >= 0])
     dots = [Line2D([], [], color=colouring.palette[code], label=colouring.levels[code], **look) for code in shown]
-    if not colouring.known.all():
+    if (codes < 0).any():
         dots.append(Line2D([], [], color=MISSING, label="none", **look))
     axis.legend(
         handles=dots,

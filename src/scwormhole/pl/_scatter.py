@@ -69,8 +69,7 @@ def scatter(
     if norm is not None:
         colour_bar(axes, colouring, norm, cmap, beyond)
     elif colouring.title:
-        shown = np.unique(np.concatenate([colouring.values[here] for here in rows]))
-        legend(axes[-1], colouring, shown=shown[shown >= 0])
+        legend(axes[-1], colouring, np.concatenate([colouring.values[here] for here in rows]))
 
 
 def _area(axis: "Axes", n: int) -> float:
