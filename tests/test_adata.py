@@ -39,7 +39,7 @@ def cells():
 def test_a_missing_key_is_an_error_that_lists_the_keys(cells, slot):
     cells.obsp["graph"] = sparse.eye_array(12).tocsr()
     cells.layers["counts"], cells.uns["notes"] = cells.X.copy(), "text"
-    keys = [*getattr(cells, slot)]
+    keys = [key for key in getattr(cells, slot) if key is not None]
     for key in keys:
         assert _adata.need(cells, slot, key) is not None
     with pytest.raises(KeyError) as caught:
@@ -134,8 +134,20 @@ def test_one_row_a_cloud_carries_over_what_is_constant(cells, kind, tmp_path):
     np.testing.assert_allclose(made.to_df(), means, rtol=1e-6)
     assert sparse.issparse(made.X) is (kind != "dense")
     assert made.var["chromosome"].tolist() == list("1234")
+    assert made.to_df().equals(_adata.cloud_adata(cells, _adata.read_cohort(cells, use_rep="X_pca")).to_df())
     if kind == "backed":
         cells.file.close()
+
+
+def test_means_are_of_the_layer_or_of_what_there_is(cells):
+    _adata.write_cohort(cells, "groups", "groups", {"groupby": "patient"})
+    cells.layers["double"] = 2 * cells.X
+    one, two = (_adata.cloud_adata(cells, _adata.read_cohort(cells), layer=layer).to_df() for layer in (None, "double"))
+    np.testing.assert_allclose(2 * one, two)
+    bare = anndata.AnnData(obs=cells.obs, obsm=dict(cells.obsm), uns=dict(cells.uns))
+    made = _adata.cloud_adata(bare, _adata.read_cohort(bare, use_rep="X_pca"))
+    assert made.var_names.tolist() == ["X_pca-0", "X_pca-1"]
+    np.testing.assert_allclose(made["a"].X[0], cells.obsm["X_pca"][3:6].mean(0), rtol=1e-5)
 
 
 def test_genes_are_matched_by_name_and_read_row_by_row(cells):

@@ -105,7 +105,7 @@ def need(adata: AnnData, slot: Slot, key: str, *, hint: str = "") -> Any:
 
 def known_keys(keys: Iterable[Any], wanted: Any = None) -> str:
     """Return the keys there are in words, those close to what was wanted first."""
-    names = [str(key) for key in keys]
+    names = [str(key) for key in keys if key is not None]  # None is X among the layers of newer AnnData
     if not names:
         return "it is empty"
     near = get_close_matches(str(wanted), names, n=3, cutoff=0.6)
@@ -414,11 +414,11 @@ def unpack_model(adata: AnnData, key: str = EMBEDDING) -> tuple[dict[str, NDArra
     return load(np.asarray(held["arrays"], np.uint8).tobytes()), json.loads(str(held["header"]))
 
 
-def cloud_adata(adata: AnnData, cohort: Cohort) -> AnnData:
+def cloud_adata(adata: AnnData, cohort: Cohort, *, layer: str | None = None) -> AnnData:
     """Return a new AnnData with one row a cloud, for clouds that share no cells.
 
-    X is the mean of a cloud's points. ``obs`` has the columns that are constant within every cloud, with their colours,
-    and ``n_points``.
+    X is the mean of a cloud's cells, over all genes, or over the coordinates where there are no genes. ``obs`` has the
+    columns that are constant within every cloud, with their colours, and ``n_points``.
 
     Parameters
     ----------
@@ -426,14 +426,18 @@ def cloud_adata(adata: AnnData, cohort: Cohort) -> AnnData:
         Where the cells are.
     cohort
         Clouds of its cells.
+    layer
+        Key of ``layers`` that means are of; X by default.
     """
-    clouds = cohort.clouds
+    clouds, means_of = cohort.clouds, cohort.representation
+    if layer is not None or adata.X is not None:
+        means_of = read_representation(adata, None, layer)
     first = clouds.indices[clouds.indptr[:-1]]
     kept = [name for name in adata.obs if _constant(adata.obs[name], clouds)]
     obs = adata.obs[kept].iloc[first].set_axis(pd.Index(clouds.names.astype(object)), axis=0)
     obs["n_points"] = clouds.sizes
-    var = adata.var.copy() if cohort.representation.genes else pd.DataFrame(index=cohort.representation.names)
-    made = AnnData(_means(clouds), obs=obs, var=var)
+    var = adata.var.copy() if means_of.genes else pd.DataFrame(index=means_of.names)
+    made = AnnData(_means(clouds, means_of.points), obs=obs, var=var)
     made.uns |= {f"{name}_colors": adata.uns[f"{name}_colors"] for name in kept if f"{name}_colors" in adata.uns}
     return made
 
@@ -477,11 +481,11 @@ def _constant(column: "pd.Series[Any]", clouds: PointClouds) -> bool:
     return bool((codes[clouds.indices] == np.repeat(codes[first], clouds.sizes)).all())
 
 
-def _means(clouds: PointClouds) -> Any:
-    """Return the mean of each cloud's points, sparse where points are, reading points on disk in chunks."""
+def _means(clouds: PointClouds, points: Any) -> Any:
+    """Return the mean of each cloud over points of any kind, sparse where these are, reading them in chunks."""
     weights = sparse.csr_array((clouds.weights, clouds.indices, clouds.indptr), shape=(len(clouds), clouds.n_points))
     columns: Any = weights.tocsc()
     total: Any = 0
-    for start, block in row_chunks(clouds.points):
+    for start, block in row_chunks(points):
         total = columns[:, start : start + block.shape[0]] @ block + total
     return sparse.csr_matrix(total).astype(np.float32) if is_sparse(total) else np.asarray(total, np.float32)

@@ -75,7 +75,7 @@ def test_metacells_are_near_cells_of_about_the_size_asked_for(caplog):
     found = adata.obs["metacells"]
     assert found.dtype == "category"
     assert found.nunique() == 8
-    assert (pd.crosstab(found, np.repeat(np.arange(8), 30)).max(1) == 30).all()  # well-separated kinds are told apart
+    assert (pd.crosstab(found, np.repeat(np.arange(8), 30)).max(axis=1) == 30).all()  # told apart
     assert "metacells: 8 metacells of 30 to 30 cells" in caplog.text
     assert adata.uns["metacells"]["params"]["method"] == "kmeans"
     assert read_cohort(adata).kind == "metacells"
@@ -96,7 +96,7 @@ def test_metacells_stay_within_samples():
     adata = cells(sample=["s1", "s2", "s3"] * 80)
     wh.pp.metacells(adata, n_cells=20, sample_key="sample")
     table = pd.crosstab(adata.obs["metacells"], adata.obs["sample"])
-    assert ((table > 0).sum(1) == 1).all()
+    assert ((table > 0).sum(axis=1) == 1).all()
     assert len(table) == 12
     assert all(
         name.startswith(f"{table.columns[row.argmax()]}-")
@@ -126,10 +126,10 @@ def test_cells_are_clustered_by_the_representation_asked_for():
     adata.obsm["X_pca"] = np.repeat(np.eye(3) * 100, 80, 0)
     wh.pp.metacells(adata, n_cells=80)
     assert adata.uns["metacells"]["params"]["use_rep"] == "X_pca"
-    assert (pd.crosstab(adata.obs["metacells"], np.repeat(np.arange(3), 80)).max(1) == 80).all()
+    assert (pd.crosstab(adata.obs["metacells"], np.repeat(np.arange(3), 80)).max(axis=1) == 80).all()
     adata.obsm["other"] = np.tile(np.eye(3) * 100, (80, 1))
     wh.pp.metacells(adata, n_cells=80, use_rep="other")
-    assert (pd.crosstab(adata.obs["metacells"], np.tile(np.arange(3), 80)).max(1) == 80).all()
+    assert (pd.crosstab(adata.obs["metacells"], np.tile(np.arange(3), 80)).max(axis=1) == 80).all()
 
 
 def test_sparse_and_backed_cells_make_the_same_metacells(tmp_path):

@@ -205,6 +205,17 @@ def test_new_genes_are_matched_by_name(embedded, tmp_path, a_tissue):
     backed.file.close()
 
 
+def test_new_patients_may_have_more_genes(cohort_and_patients):
+    cohort, patients = cohort_and_patients
+    values = cohort.to_df().assign(other=2.0)[["other", *GENES[::-1]]]
+    new = anndata.AnnData(values, obs=cohort.obs.copy())
+    wh.pp.groups(new, "patient")
+    found = wh.tl.embed(new, patients)
+    np.testing.assert_allclose(found.obsm["X_wormhole"], patients.obsm["X_wormhole"], atol=1e-5)
+    assert found.var_names.tolist() == ["other", *GENES[::-1]]
+    np.testing.assert_allclose(found.to_df()[GENES], patients.to_df(), rtol=1e-5)
+
+
 def test_missing_genes_are_named(embedded, a_tissue):
     new = a_tissue()
     new.var_names = ["Gad1", "PVALB", "Sst"]
@@ -237,6 +248,9 @@ def test_a_representation_gives_components_as_columns(a_cohort):
     assert patients.uns["wormhole"]["names"].tolist() == ["X_pca-0", "X_pca-1", "X_pca-2"]
     assert patients.uns["wormhole"]["source"]["use_rep"] == "X_pca"
     assert wh.tl.model(patients).feature_names_in_ is None
+    assert patients.var_names.tolist() == GENES  # means are over genes all the same
+    means = cohort.to_df().groupby(cohort.obs["patient"].to_numpy()).mean().loc[patients.obs_names]
+    np.testing.assert_allclose(patients.X, means, rtol=1e-5)
     assert np.array_equal(wh.tl.embed(cohort, patients).obsm["X_wormhole"], patients.obsm["X_wormhole"])
     cohort.obsm["X_pca"] = cohort.obsm["X_pca"][:, :2]
     with pytest.raises(ValueError, match="2 dimensions, and the model was fitted in 3"):

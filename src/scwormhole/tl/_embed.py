@@ -83,8 +83,8 @@ def wormhole(
     Returns
     -------
     For niches None, or the copy; for groups and metacells the new AnnData, with the columns of ``obs`` that are
-    constant within each cloud, ``n_points``, and means as X. With ``return_model`` the model, after the AnnData if
-    there is one. The AnnData with one row a cloud has
+    constant within each cloud, ``n_points``, and the mean of each cloud's cells as X. With ``return_model`` the model,
+    after the AnnData if there is one. The AnnData with one row a cloud has
 
     ``obsm["X_" + key_added]``
         Vectors, float32: squared distances between them are divergences of clouds.
@@ -269,7 +269,9 @@ def _held_out(trained: Wormhole, clouds: PointClouds) -> dict[str, Any]:
 def _written(target: AnnData, trained: Wormhole, cohort: Cohort, key: str, record: dict[str, Any]) -> AnnData:
     """Write an embedding to where it belongs, and return that."""
     vectors, nugget = trained.embed(cohort.clouds)
-    made = target if cohort.kind == "niches" else cloud_adata(target, cohort)
+    made = target
+    if cohort.kind != "niches":
+        made = cloud_adata(target, cohort, layer=record["source"]["layer"])
     log_written(made, f"{len(vectors):,} clouds embedded", write_embedding(made, key, vectors, nugget, record))
     return made
 
