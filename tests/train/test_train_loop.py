@@ -10,7 +10,9 @@ import pytest
 from scwormhole.train import _loop
 from scwormhole.train._checkpoint import of_saved, to_saved
 from scwormhole.train._held_out import Look
-from scwormhole.train._loop import Clock, History, begin, learning_rate, train
+from scwormhole.train._history import History
+from scwormhole.train._loop import begin, learning_rate, train
+from scwormhole.train._plan import Clock
 from scwormhole.train._settings import Recipe
 
 CURVES = {

@@ -3,7 +3,7 @@
 from ._checkpoint import Checkpoints, Saved
 from ._fit import Fitted, fit
 from ._held_out import look
-from ._loop import History
+from ._history import History
 from ._parameters import Parameters, metric_name, read_parameters
 from ._settings import Network, Recipe, Transport
 from ._use import Trained

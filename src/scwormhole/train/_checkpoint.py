@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from scwormhole.io import folder_kind, read_folder, remove_folder, write_folder
 
-from ._loop import End, History, Progress
+from ._history import End, History
+from ._loop import Progress
 
 KIND, FORMAT = "scwormhole checkpoint", 1
 NUMBERS = ("best_error", "step", "waited", "skipped", "began", "seconds")

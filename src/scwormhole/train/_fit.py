@@ -9,24 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scwormhole.clouds import PointClouds
-from scwormhole.ot import Targets, distances
+from scwormhole.ot import Targets
 from scwormhole.ot._scale import box
 
 from ._blocks import GROMOV_WORK, Blocks, turns_for
 from ._checkpoint import Saved, of_saved, to_saved
 from ._frame import frame_of
-from ._held_out import Look, Split, look, split_clouds
-from ._loop import Clock, End, History, Progress, begin, train
+from ._held_out import Look, Split, split_clouds
+from ._history import End, History
+from ._looks import decoder_look, divergence_look
+from ._loop import Progress, begin, train
 from ._parameters import Parameters
-from ._plan import Plan, make_plan, spread_out
+from ._plan import Clock, Plan, make_plan, spread_out
 from ._settings import Recipe, Transport
 from ._step import Rules
 from ._strata import Strata, stratify
 from ._use import Trained, define
 
-FEW_HELD_OUT = 16  # held-out clouds below which their pairs with training clouds count too
 LARGEST_TABLE = 4e8  # entries of cost matrices that all held-out pairs may take; fewer clouds are held out above
-MOST_DECODED = 64  # held-out clouds that are decoded at a look
 ENCODER_TIME = 0.6  # share of the time left that the encoder may take if there is a decoder
 MORE_BATCHES = 16  # looked at where two of them hold but copies of one cloud
 ROUNDING = 1e-10  # of the squared size of a cloud: a mean divergence that may be none
@@ -139,7 +139,7 @@ def _train(
             best_error, step = min(history.error), history.step[-1]
             progress = begin(progress.best, clock.elapsed())._replace(best_error=best_error, step=step)
     for phase in phases[len(ends) :]:
-        if ends and not clock.allows(phase.recipe.max_seconds, "first steps", "looking"):
+        if ends and not clock.allows(phase.recipe.max_seconds, "first steps", "first look"):
             ends.append(End(False, "max_seconds ended it before the first step; raise it.", "max_seconds"))
             continue
         outcome = train(
@@ -242,13 +242,13 @@ def _phases(
 ) -> list[_Phase]:
     network, recipe = params.network, params.recipe
     two = bool(network.n_points) and recipe.patience is not None
-    examine = _divergence_look(trained, clouds, split, targets)
+    examine = divergence_look(trained, clouds, split, targets)
     seconds = recipe.max_seconds
     if seconds is not None and two:
         seconds -= (1 - ENCODER_TIME) * max(0.0, seconds - clock.elapsed())
     phases = [_Phase("encoder", blocks, replace(recipe, max_seconds=seconds), rules, examine)]
     if two:
-        view = _decoder_look(trained, clouds, split, params.transport, rules, recipe)
+        view = decoder_look(trained, clouds, split, params.transport, rules, recipe)
         alone = replace(rules, decoder_only=True)
         phases.append(_Phase("decoder", blocks.without_targets(), recipe, alone, view))
     return phases
@@ -265,41 +265,3 @@ def _strata(clouds: PointClouds, train_on: NDArray[np.int64], recipe: Recipe) ->
     rungs = clouds.rungs[train_on]
     strata = stratify(np.minimum(rungs, recipe.max_points or rungs.max()), recipe.batch_size, recipe.rng)
     return replace(strata, members=tuple(train_on[members] for members in strata.members))
-
-
-def _divergence_look(trained: Trained, clouds: PointClouds, split: Split, targets: Targets) -> Callable[[Any], Look]:
-    """Return a function that looks how good weights are on held-out pairs."""
-    held_out, others = split.held_out, np.empty(0, np.int64)
-    if len(held_out) < FEW_HELD_OUT:
-        others = np.random.default_rng(0).permutation(split.train)[: 2 * FEW_HELD_OUT]
-    positions = np.concatenate([held_out, others])
-    rows, columns = np.triu_indices(len(positions), 1)
-    new = rows < len(held_out) if len(held_out) else np.ones(len(rows), bool)
-    rows, columns = rows[new], columns[new]
-    true = targets.blocks(positions[None])[0][rows, columns]
-    some, shared = clouds[positions], clouds.shared_mass(positions)
-
-    def examine(weights: Any) -> Look:
-        return look(replace(trained, params=weights).embed(some).table(shared)[rows, columns], true)
-
-    return examine
-
-
-def _decoder_look(
-    trained: Trained, clouds: PointClouds, split: Split, transport: Transport, rules: Rules, recipe: Recipe
-) -> Callable[[Any], Look]:
-    """Return a function that looks how close decoded held-out clouds are to what they were."""
-    positions = split.held_out if len(split.held_out) >= FEW_HELD_OUT else split.train
-    some = clouds[positions[:MOST_DECODED]]
-    unit = trained.frame.length**transport.degree_dec
-    options: dict[str, Any] = {"epsilon": rules.epsilon_dec * unit}
-    options |= {"relative_epsilon": None, "max_points": recipe.max_points, "progress": False}
-
-    def examine(weights: Any) -> Look:
-        model = replace(trained, params=weights)
-        points, mass = model.decode(model.embed(some).z)
-        decoded = PointClouds.from_list(list(points), list(mass))
-        apart = distances(some, decoded, transport.metric_dec, **options)
-        return Look(float("nan"), float(apart.mean() / (rules.mean_dec * unit)))
-
-    return examine

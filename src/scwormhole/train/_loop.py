@@ -2,10 +2,7 @@
 
 import logging
 import math
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import jax
@@ -14,6 +11,8 @@ from tqdm.auto import tqdm
 
 from ._blocks import Blocks, Feed, prefetched
 from ._held_out import Look
+from ._history import End, History
+from ._plan import Clock
 from ._settings import Recipe
 from ._step import Rules, TrainState, run_steps, start
 
@@ -23,7 +22,6 @@ PER_CALL = 10  # steps a call of the device
 LOOKS = 30  # looks at held-out clouds in a full training, about
 MOST_UNSEEN = 100  # steps between looks where time may end before the steps do
 IMPROVED = 0.003  # share by which the held-out error must fall to count as better
-COMPILING = 3.0  # how much longer the first steps take than a first look, about; both are mostly compilation
 COOL = 0.6  # share of the schedule at which its last part begins; jumped to when nothing is gained before
 
 
@@ -40,86 +38,11 @@ class Progress(NamedTuple):
     seconds: float
 
 
-@dataclass
-class History:
-    """What a person reads of a training: a row for every look at held-out clouds.
-
-    In the phase ``"encoder"`` the error is the root mean squared error of held-out divergences over their standard
-    deviation, in the phase ``"decoder"`` the mean divergence of decoded clouds from what they were, over the mean
-    divergence between clouds, both in the decoder's metric.
-    """
-
-    phase: list[str] = field(default_factory=list)
-    step: list[int] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
-    correlation: list[float] = field(default_factory=list)
-    error: list[float] = field(default_factory=list)
-    encoder_loss: list[float] = field(default_factory=list)
-    decoder_loss: list[float] = field(default_factory=list)
-
-    def of_phase(self, phase: str) -> "History":
-        """Return the rows of one phase."""
-        rows = [row for row, name in enumerate(self.phase) if name == phase]
-        return History(**{name: [column[row] for row in rows] for name, column in vars(self).items()})
-
-    def last(self) -> dict[str, str]:
-        """Return what the last look found, as text; the decoder has no correlation."""
-        found = {"held-out correlation": self.correlation[-1], "error": self.error[-1]}
-        return {name: f"{value:.4f}" for name, value in found.items() if np.isfinite(value)}
-
-    @classmethod
-    def of(cls, columns: dict[str, list[Any]]) -> "History":
-        """Return a history from its columns, in which None may stand for a number that is not finite."""
-        known: dict[str, Any] = {n: [np.nan if v is None else v for v in column] for n, column in columns.items()}
-        return cls(**known)
-
-
-class End(NamedTuple):
-    """How a phase ended."""
-
-    converged: bool
-    advice: str
-    limit: str | None  # the parameter that ended it
-
-
 class Outcome(NamedTuple):
     """What a phase came to."""
 
     params: Any
     end: End
-
-
-class Clock:
-    """Seconds since a fit began, and how long what may come again took at most.
-
-    Parameters
-    ----------
-    earlier
-        Seconds of the fit before it was interrupted.
-    """
-
-    def __init__(self, earlier: float = 0.0) -> None:
-        self._zero = time.perf_counter() - earlier
-        self._longest: dict[str, float] = {}
-
-    def elapsed(self) -> float:
-        """Return the seconds since the fit began."""
-        return time.perf_counter() - self._zero
-
-    def allows(self, limit: float | None, *work: str) -> bool:
-        """Return whether kinds of work can be begun and ended in time, as far as is known how long they take."""
-        return limit is None or self.elapsed() + sum(map(self._expected, work)) < limit
-
-    def _expected(self, work: str) -> float:
-        first = COMPILING * self._longest.get("looking", 0.0) if work == "first steps" else 0.0
-        return self._longest.get(work, first)
-
-    @contextmanager
-    def timing(self, work: str) -> Iterator[None]:
-        """Measure a kind of work."""
-        began = self.elapsed()
-        yield
-        self._longest[work] = max(self._longest.get(work, 0.0), self.elapsed() - began)
 
 
 def learning_rate(recipe: Recipe, step: int, share: float) -> float:
@@ -278,7 +201,7 @@ def _look(
     losses: tuple[float, ...],
 ) -> Any:
     """Write a row of the history, and return a copy of the weights."""
-    with clock.timing("looking"):
+    with clock.timing("looking" if history.of_phase(phase).step else "first look"):
         found = examine(params)
     if not np.isfinite(found.error):
         raise FloatingPointError(

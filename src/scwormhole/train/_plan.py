@@ -1,9 +1,11 @@
-"""What a fit can afford in limited time: measures how fast pairs are solved here. Touches no network.
+"""What a fit can afford in limited time: a clock, and how fast pairs are solved here. Touches no network.
 
 What it decides depends on the machine, so it is kept with a checkpoint, for a fit to be taken up again as it was.
 """
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +20,40 @@ from ._strata import Strata
 TRIED = 8  # clouds whose pairs are solved to see how long that takes
 BASE_SHARE, LOOK_SHARE, TABLE_SHARE = 0.2, 0.1, 0.4  # of the time: base, held-out pairs, all pairs of a small cohort
 FEWEST_PAIRS, FEWEST_LOOKED_AT = 100, 8
+COMPILING = 3.0  # how much longer the first steps take than a first look, about; both are mostly compilation
+
+
+class Clock:
+    """Seconds since a fit began, and how long what may come again took at most.
+
+    Parameters
+    ----------
+    earlier
+        Seconds of the fit before it was interrupted.
+    """
+
+    def __init__(self, earlier: float = 0.0) -> None:
+        self._zero = time.perf_counter() - earlier
+        self._longest: dict[str, float] = {}
+
+    def elapsed(self) -> float:
+        """Return the seconds since the fit began."""
+        return time.perf_counter() - self._zero
+
+    def allows(self, limit: float | None, *work: str) -> bool:
+        """Return whether kinds of work can be begun and ended in time, as far as is known how long they take."""
+        return limit is None or self.elapsed() + sum(map(self._expected, work)) < limit
+
+    def _expected(self, work: str) -> float:
+        first = COMPILING * self._longest.get("first look", 0.0) if work == "first steps" else 0.0
+        return self._longest.get(work, first)
+
+    @contextmanager
+    def timing(self, work: str) -> Iterator[None]:
+        """Measure a kind of work."""
+        began = self.elapsed()
+        yield
+        self._longest[work] = max(self._longest.get(work, 0.0), self.elapsed() - began)
 
 
 class Plan(NamedTuple):
