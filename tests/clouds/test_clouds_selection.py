@@ -124,3 +124,12 @@ def test_names_are_not_made_until_asked():
     assert clouds[10:20]._layout.names._text is None
     assert clouds._layout.names._text is None
     assert clouds.names[-1] == "999999"
+
+
+def test_scikit_learn_selects_as_from_an_array():
+    """It asks for a shape, and for rows with an ellipsis behind them."""
+    clouds, chosen = cohort(), np.array([1, 0])
+    assert clouds.shape == (5,)
+    assert clouds[chosen, ...] == clouds[chosen]
+    with pytest.raises(IndexError, match="does not select clouds"):
+        clouds[chosen, 0]
