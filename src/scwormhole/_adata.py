@@ -456,6 +456,8 @@ def point_adata(clouds: PointClouds, names: Sequence[str], columns: Sequence[str
     uns
         Where they come from.
     """
+    if len(set(names)) < len(names):
+        raise ValueError(f"the same cloud is asked for more than once among {len(names):,}; give each once.")
     owner = np.repeat(np.arange(len(clouds)), clouds.sizes)
     place = np.arange(len(owner)) - clouds.indptr[owner]
     labels = pd.Categorical.from_codes(owner, categories=pd.Index([str(name) for name in names]))

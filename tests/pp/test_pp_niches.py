@@ -184,6 +184,12 @@ def test_libraries_that_overlap_are_warned_of(slides):
         wh.pp.niches(slides, radius=15)
 
 
+def test_a_graph_that_joins_what_looks_like_libraries_is_warned_of(slides):
+    slides.obsp["mine"] = sparse.csr_matrix(np.ones((200, 200)))
+    with pytest.warns(UserWarning, match=r"50% of neighbours differ in adata.obs\['slide'\]"):
+        wh.pp.niches(slides, connectivities_key="mine")
+
+
 def test_pictures_of_several_libraries_are_warned_of():
     adata = tissue()
     adata.uns["spatial"] = {"one": {}, "two": {}}

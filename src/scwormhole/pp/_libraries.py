@@ -47,7 +47,7 @@ def check_within_libraries(adata: AnnData, library_key: str, edges: Edges) -> No
         )
 
 
-def warn_of_libraries(adata: AnnData, positions: NDArray[np.float64], edges: Edges) -> None:
+def warn_of_libraries(adata: AnnData, positions: NDArray[np.float64] | None, edges: Edges) -> None:
     """Warn where cells of several libraries seem to have been taken for neighbours.
 
     Parameters
@@ -55,7 +55,7 @@ def warn_of_libraries(adata: AnnData, positions: NDArray[np.float64], edges: Edg
     adata
         Cells, for which no library was given.
     positions
-        Their positions.
+        Their positions, where neighbours were found by them.
     edges
         Their neighbours.
     """
@@ -68,7 +68,7 @@ def warn_of_libraries(adata: AnnData, positions: NDArray[np.float64], edges: Edg
     pictures = adata.uns.get("spatial")
     if not found and isinstance(pictures, dict) and len(pictures) > 1:
         found.append(f"adata.uns['spatial'] has {len(pictures)} libraries")
-    if not found:
+    if not found and positions is not None:
         alone = len(np.unique(positions, axis=0))
         if len(positions) - alone > COINCIDE * len(positions):
             found.append(f"{len(positions) - alone:,} of {len(positions):,} cells are in the place of another")
@@ -76,7 +76,7 @@ def warn_of_libraries(adata: AnnData, positions: NDArray[np.float64], edges: Edg
         warnings.warn(
             f"niches may join cells of several libraries that overlap in space: {'; '.join(found)}. If so, give "
             "library_key, the column of adata.obs that tells libraries apart.",
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

@@ -205,6 +205,8 @@ def _edges(
     edges = Edges(graph.row[other].astype(np.int64), graph.col[other].astype(np.int64))
     if library_key is not None:
         check_within_libraries(adata, library_key, edges)
+    else:
+        warn_of_libraries(adata, None, edges)
     return edges, graph.data[other].astype(np.float32)
 
 
