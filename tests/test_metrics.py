@@ -14,10 +14,7 @@ class Known:
     epsilon_ = 0.1
 
     def __init__(self, change=lambda z: z, nugget=0.0, metric="S2"):
-        self.change, self.own, self.metric = change, nugget, metric
-
-    def get_params(self):
-        return {"metric": self.metric}
+        self.change, self.own, self.metric_ = change, nugget, metric
 
     def embed(self, clouds):
         z = np.stack([cloud.points[0] for cloud in clouds])
