@@ -107,8 +107,8 @@ def descend(x: Array, a: Array, y: Array, b: Array, offset: Array, tol: Array, m
     """Descend from two starts and return the lower end, for clouds paired one to one, in units of epsilon."""
     aligned = -8.0 * _aligned(x, a, y, b)
     guesses = jnp.concatenate([jnp.zeros_like(aligned), aligned])
-    twice = [jnp.concatenate([part, part]) for part in (x, a, y, b, offset)]
-    ends = _descend(*twice, tol, max_iterations, guesses)
+    x, a, y, b, offset = (jnp.concatenate([part, part]) for part in (x, a, y, b, offset))
+    ends = _descend(x, a, y, b, offset, tol, max_iterations, guesses)
     first, second = (jax.tree.map(lambda part, half=half: jnp.split(part, 2)[half], ends) for half in (0, 1))
     better = second.value < first.value
     chosen = jax.tree.map(lambda o, w: jnp.where(better.reshape(-1, *(1,) * (w.ndim - 1)), w, o), first, second)
