@@ -168,8 +168,7 @@ def _seacells(points: NDArray[Any], n_clusters: int, rng: int) -> NDArray[Any]:
         from SEACells.core import SEACells
     except ImportError as error:
         raise ImportError(
-            "method='seacells' needs the package SEACells; run pip install SEACells ipywidgets, or use "
-            "method='kmeans'."
+            "method='seacells' needs the package SEACells; run pip install SEACells ipywidgets, or use method='kmeans'."
         ) from error
     cells = AnnData(points, obsm={"X_rep": points})
     before = np.random.get_state()  # noqa: NPY002  # it draws from NumPy's global state, which is the user's
