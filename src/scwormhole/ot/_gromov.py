@@ -149,9 +149,11 @@ def _descend(
     product = a[:, :, None] * b[:, None, :]
     start = Linearised(product, jnp.zeros_like(b), unknown, unknown, unknown, count, nowhere)
     first = step(start, guess=guess)._replace(value=unknown)  # which was that of a guess
-    return lax.while_loop(
-        lambda s: (~s.converged & (s.iterations < max_iterations)).any(), lambda s: step(s, s.g), first
-    )
+
+    def unfinished(s: Linearised) -> Array:
+        return (~s.converged & ((s.iterations < max_iterations) | jnp.isinf(s.value))).any()
+
+    return lax.while_loop(unfinished, lambda s: step(s, s.g), first)
 
 
 def coupling_cost(x: Array, a: Array, y: Array, b: Array, coupling: Array) -> Array:
