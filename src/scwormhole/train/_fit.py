@@ -22,7 +22,7 @@ from ._loop import Progress, begin, train
 from ._parameters import Parameters
 from ._plan import Clock, Plan, make_plan, spread_out
 from ._settings import Recipe, Transport
-from ._step import Rules
+from ._step import Rules, with_decoder
 from ._strata import Strata, stratify
 from ._use import Trained, define
 
@@ -130,6 +130,7 @@ def _train(
 ) -> tuple[History, Any, list[End]]:
     """Train phase after phase, from the start or from a checkpoint."""
     history, weights, ends, progress = History(), trained.params, list[End](), None
+    last = weights
     if saved is not None:
         history, ends = saved.history, saved.ends
         progress = of_saved(saved, begin(weights, clock.elapsed()))
@@ -139,6 +140,8 @@ def _train(
             best_error, step = min(history.error), history.step[-1]
             progress = begin(progress.best, clock.elapsed())._replace(best_error=best_error, step=step)
     for phase in phases[len(ends) :]:
+        if phase.rules.decoder_only and progress is None:
+            weights = with_decoder(weights, last)
         if ends and not clock.allows(phase.recipe.max_seconds, "first steps", "first look"):
             ends.append(End(False, "max_seconds ended it before the first step; raise it.", "max_seconds"))
             continue
@@ -155,7 +158,7 @@ def _train(
             clock=clock,
             show=show,
         )
-        weights, progress = outcome.params, None
+        weights, last, progress = outcome.params, outcome.last, None
         ends.append(outcome.end)
     return history, weights, ends
 

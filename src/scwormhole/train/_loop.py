@@ -41,7 +41,8 @@ class Progress(NamedTuple):
 class Outcome(NamedTuple):
     """What a phase came to."""
 
-    params: Any
+    params: Any  # best weights
+    last: Any  # weights after the last step
     end: End
 
 
@@ -146,7 +147,8 @@ def train(
             keep(Progress(state, best, best_error, step, waited, schedule.skipped, began, clock.elapsed()))
             if waited >= patience or not in_time:
                 break
-    return Outcome(best, _judge(step, gave_up=waited >= patience, cooled=schedule.skipped > 0, in_time=in_time))
+    end = _judge(step, gave_up=waited >= patience, cooled=schedule.skipped > 0, in_time=in_time)
+    return Outcome(best, jax.device_get(state.params), end)
 
 
 class _Schedule:

@@ -56,6 +56,11 @@ class Rules:
 TOL_DEC, MOST_ITERATIONS_DEC = 1e-2, 100  # rough: the next step asks again
 
 
+def with_decoder(params: Any, other: Any) -> Any:
+    """Return weights with the decoder of others: the best encoder may be an early one, whose decoder knew little."""
+    return jax.tree.map_with_path(lambda path, own, new: new if path[0].key == "decoder" else own, params, other)
+
+
 def start(params: Any) -> TrainState:
     """Return the state before the first step."""
     return TrainState(params, optimizer(None).init(params))
