@@ -194,3 +194,33 @@ def test_rows_are_found_by_name_position_and_mask(cells):
     assert len(_adata.find_rows(cells, None)) == 12
     with pytest.raises(KeyError, match="close names are"):
         _adata.find_rows(cells, ["cel3"])
+
+
+def test_a_list_in_place_of_a_key_is_told_the_keys(cells):
+    with pytest.raises(KeyError, match=r"adata.obs has no \['patient'\]; there are 'patient'"):
+        _adata.need(cells, "obs", ["patient"])
+
+
+@pytest.mark.parametrize("key", ["", "L2/3", None])
+def test_names_that_files_cannot_hold_are_refused(key):
+    with pytest.raises(ValueError, match=r"key_added is .*; give a name, without '/'"):
+        _adata.check_key(key)
+
+
+def test_only_results_of_the_same_kind_are_overwritten(cells):
+    cells.uns["mine"] = {"spatial": 1}
+    _adata.write_cohort(cells, "niches", "niches", {})
+    _adata.check_free(cells, "niches", "niches", ("obsm", "X_pca"))
+    _adata.check_free(cells, "new", "groups", ("obsm", "X_new"))
+    for key, kind, slots in (("mine", "niches", ()), ("niches", "groups", ()), ("pca", "niches", [("obsm", "X_pca")])):
+        with pytest.raises(ValueError, match=f"key_added is '{key}', and adata.* would be overwritten"):
+            _adata.check_free(cells, key, kind, *slots)
+
+
+def test_a_name_of_several_rows_finds_none_of_them(cells):
+    cells.obs_names = ["twin", "twin", *cells.obs_names[2:]]
+    for which in ("twin", ["cell5", "twin"]):
+        with pytest.raises(ValueError, match="several rows are named 'twin'"):
+            _adata.find_rows(cells, which)
+    assert _adata.find_rows(cells, [0, 1]).tolist() == [0, 1]
+    assert _adata.find_rows(cells, ["cell5"]).tolist() == [5]

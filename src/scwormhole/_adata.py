@@ -20,7 +20,7 @@ Everything written can go to h5ad and zarr: parameters that are None are left ou
 import json
 import logging
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Literal, NamedTuple
 
@@ -98,7 +98,7 @@ def need(adata: AnnData, slot: Slot, key: str, *, hint: str = "") -> Any:
         What to do where it is missing, a sentence.
     """
     held = getattr(adata, slot)
-    if key in held:
+    if isinstance(key, Hashable) and key in held:
         return held[key]
     raise KeyError(" ".join([f"adata.{slot} has no {key!r}; {known_keys(held, key)}.", hint]).strip())
 
@@ -153,6 +153,38 @@ def to_write(adata: AnnData, *, copy: bool) -> AnnData:
     return adata.copy() if copy else adata
 
 
+def check_key(key: str) -> None:
+    """Refuse a name that files cannot hold."""
+    if not isinstance(key, str) or not key or "/" in key:
+        raise ValueError(f"key_added is {key!r}; give a name, without '/', which splits names in h5ad and zarr.")
+
+
+def check_free(adata: AnnData, key: str, kind: str, *slots: tuple[Slot, str]) -> None:
+    """Refuse a name under which there is something else, so that nothing of the user's is lost.
+
+    Parameters
+    ----------
+    adata
+        Where to write.
+    key
+        Name of what will be written; its own earlier results may be replaced.
+    kind
+        What will be written.
+    slots
+        Slots and their keys that are written besides ``uns[key]``.
+    """
+    check_key(key)
+    if _kind(adata.uns.get(key)) == kind:
+        return
+    wanted: list[tuple[Slot, str]] = [("uns", key), *slots]
+    taken = [f"adata.{slot}[{name!r}]" for slot, name in wanted if name in getattr(adata, slot)]
+    if taken:
+        raise ValueError(
+            f"key_added is {key!r}, and {' and '.join(taken)} would be overwritten, made by something else; give "
+            "another key_added, or delete what is there."
+        )
+
+
 def plain(value: Any) -> Any:
     """Return a value as h5ad and zarr can keep it: None left out of mappings, lists as arrays, the rest as text."""
     if isinstance(value, Mapping):
@@ -194,7 +226,7 @@ def cohorts(adata: AnnData) -> dict[str, str]:
 def find_cohort(adata: AnnData, key: str | None) -> str:
     """Return a key of clouds that exists: the one given, or the only one there is."""
     known = cohorts(adata)
-    if key is not None and key in known:
+    if isinstance(key, str) and key in known:
         return key
     if not known:
         wanted = "" if key is None else f" and no {key!r}"
@@ -274,7 +306,7 @@ def match_genes(representation: Representation, genes: Sequence[str]) -> Represe
     if missing:
         raise ValueError(
             f"adata lacks {len(missing):,} of the {count(len(genes), 'gene')} that the model was trained on: "
-            f"{listed(missing, len(missing))}. adata.var_names holds {known_keys(representation.names, missing[0])}. "
+            f"{listed(missing, len(missing))}. In adata.var_names {known_keys(representation.names, missing[0])}. "
             "Give the names that the model knows, in adata.var_names, and fill in genes that were not measured."
         )
     columns = columns.astype(np.int64)
@@ -399,7 +431,14 @@ def read_embedding(adata: AnnData, key: str = EMBEDDING) -> tuple[NDArray[np.flo
 
 def find_rows(adata: AnnData, which: Any) -> NDArray[np.int64]:
     """Return the positions of rows that are given by name, by position or by a mask, or say what is wrong with them."""
-    return find_positions(which, Names(adata.obs_names.to_numpy().astype(np.str_)))
+    rows = find_positions(which, Names(adata.obs_names.to_numpy().astype(np.str_)))
+    named = isinstance(which, str) or (np.ndim(which) == 1 and len(which) and isinstance(next(iter(which)), str))
+    repeated = adata.obs_names[rows][adata.obs_names.duplicated(keep=False)[rows]]
+    if named and len(repeated):
+        raise ValueError(
+            f"several rows are named {repeated[0]!r}; use adata.obs_names_make_unique(), or give positions or a mask."
+        )
+    return rows
 
 
 def pack_model(arrays: Mapping[str, NDArray[Any]], header: Mapping[str, Any]) -> dict[str, Any]:
@@ -457,7 +496,10 @@ def point_adata(clouds: PointClouds, names: Sequence[str], columns: Sequence[str
         Where they come from.
     """
     if len(set(names)) < len(names):
-        raise ValueError(f"the same cloud is asked for more than once among {len(names):,}; give each once.")
+        raise ValueError(
+            f"the same name is asked for more than once among {len(names):,}; give each once, and if rows of adata "
+            "share names, use adata.obs_names_make_unique()."
+        )
     owner = np.repeat(np.arange(len(clouds)), clouds.sizes)
     place = np.arange(len(owner)) - clouds.indptr[owner]
     labels = pd.Categorical.from_codes(owner, categories=pd.Index([str(name) for name in names]))

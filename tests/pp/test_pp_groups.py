@@ -203,3 +203,17 @@ def test_without_seacells_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "SEACells.core", None)
     with pytest.raises(ImportError, match="pip install SEACells"):
         wh.pp.metacells(cells(40), n_cells=20, method="seacells")
+
+
+def test_columns_of_the_users_are_not_overwritten():
+    adata = cells(40, metacells=["a", "b"] * 20, patient=["p"] * 20 + ["q"] * 20)
+    for options in ({"n_cells": 10}, {"labels": "patient"}, {"labels": "metacells", "sample_key": "patient"}):
+        with pytest.raises(ValueError, match=r"adata.obs\['metacells'\] would be overwritten"):
+            wh.pp.metacells(adata, **options)
+    assert adata.obs["metacells"].tolist() == ["a", "b"] * 20
+    for _ in range(2):
+        wh.pp.metacells(adata, labels="metacells")
+        wh.pp.metacells(adata, n_cells=10, key_added="ours")
+    assert adata.obs["metacells"].tolist() == ["a", "b"] * 20
+    with pytest.raises(ValueError, match=r"adata.uns\['ours'\] would be overwritten"):
+        wh.pp.groups(adata, "patient", key_added="ours")

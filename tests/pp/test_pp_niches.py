@@ -323,3 +323,21 @@ def test_niches_survive_a_file(kind, tmp_path, slides):
     assert read_cohort(back, "niches_25").clouds == read_cohort(slides, "niches_25").clouds
     assert back.uns["niches_40"]["params"]["radius"] == 40
     assert back.uns["niches_40"]["kind"] == "niches"
+
+
+def test_what_is_the_users_is_not_overwritten():
+    adata = tissue(50)
+    adata.uns["spatial"], adata.obsp["graph"] = {"slide": {"images": 1}}, sparse.eye_array(50, k=1).tocsr()
+    for options in ({"n_neighbors": 3, "key_added": "spatial"}, {"connectivities_key": "graph", "key_added": "graph"}):
+        with pytest.raises(ValueError, match="would be overwritten, made by something else; give another key_added"):
+            wh.pp.niches(adata, **options)
+    assert adata.uns["spatial"] == {"slide": {"images": 1}}
+    assert adata.obsp["graph"].nnz == 49
+    for n_neighbors in (3, 4):  # its own may be made again
+        wh.pp.niches(adata, n_neighbors=n_neighbors)
+    assert adata.obs["niches_size"].unique().tolist() == [5]
+
+
+def test_no_cells_are_an_error():
+    with pytest.raises(ValueError, match="adata has no cells"):
+        wh.pp.niches(tissue(20)[:0].copy(), radius=5)

@@ -115,7 +115,9 @@ def test_distances_after_a_subset_warn_that_shared_cells_are_unknown(tissue):
         (lambda a: wh.tl.decode(a, np.zeros((2, 5))), ValueError, "8 numbers"),
         (lambda a: wh.tl.barycenters(a, "sides"), KeyError, "no 'sides'; there are 'side'"),
         (lambda a: wh.tl.barycenters(a, "side", groups=["top"]), KeyError, "no group 'top'; there are 'left', 'right'"),
+        (lambda a: wh.tl.barycenters(a, "side", groups=[]), ValueError, "groups is empty; .* 'left', 'right'"),
         (lambda a: wh.tl.interpolate(a, "cell0", "cell1", n=1), ValueError, "n is 1"),
+        (lambda a: wh.tl.interpolate(a, np.ones(3), "cell1"), ValueError, "start has 3 numbers and end 8"),
         (lambda a: wh.tl.interpolate(a, "left", "top", groupby="side"), KeyError, "no group 'top'"),
         (lambda a: wh.tl.distances(a), ValueError, "give either which"),
         (lambda a: wh.tl.distances(a, [1], groupby="side"), ValueError, "give either which"),
@@ -146,3 +148,17 @@ def test_decoded_clouds_survive_files(embedded, kind, tmp_path):
         assert np.array_equal(back.X, adata.X)
         assert back.obs["cloud"].tolist() == adata.obs["cloud"].tolist()
         assert back.uns["decoded"]["by"] == adata.uns["decoded"]["by"]
+
+
+def test_groups_are_found_by_their_value_and_one_needs_no_list(tissue):
+    tissue.obs["domain"] = np.repeat([np.nan, 1.0, 2.0], 20)  # whole numbers, which NaN makes floats
+    made = wh.tl.barycenters(tissue, "domain", groups=[2, 1])
+    assert made.obs["cloud"].cat.categories.tolist() == ["2.0", "1.0"]
+    assert wh.tl.interpolate(tissue, 1, 2, groupby="domain", n=2).uns["decoded"]["start"] == "1"
+    assert wh.tl.barycenters(tissue, "side", groups="left").obs["cloud"].cat.categories.tolist() == ["left"]
+
+
+def test_distances_without_the_graph_warn_that_shared_cells_are_unknown(tissue):
+    del tissue.obsp["niches"]
+    with pytest.warns(UserWarning, match="no longer whole"):
+        assert wh.tl.distances(tissue, [0, 1]).shape == (2, 2)

@@ -219,7 +219,7 @@ def test_new_patients_may_have_more_genes(cohort_and_patients):
 def test_missing_genes_are_named(embedded, a_tissue):
     new = a_tissue()
     new.var_names = ["Gad1", "PVALB", "Sst"]
-    with pytest.raises(ValueError, match=r"lacks 1 of the 3 genes that the model was trained on: Pvalb.*'PVALB'"):
+    with pytest.raises(ValueError, match=r"lacks 1 of the 3 genes .*: Pvalb. In adata.var_names there are .*'PVALB'"):
         wh.tl.embed(new, embedded)
     new.var_names = ["Gad1", "Gad1", "Sst"]
     with pytest.raises(ValueError, match="var_names_make_unique"):
@@ -301,6 +301,7 @@ def test_raw_counts_are_warned_of_in_training(monkeypatch, a_cohort):
         ({"use_rep": "X_pca"}, KeyError, "adata.obsm has no 'X_pca'; it is empty"),
         ({"layer": "counts"}, KeyError, "adata.layers has no 'counts'; it is empty"),
         ({"use_rep": "X_pca", "layer": "counts"}, ValueError, "give one of them"),
+        ({"key_added": "a/b"}, ValueError, "key_added is 'a/b'; give a name, without '/'"),
         ({"n_component": 4}, TypeError, "no parameter n_component; those of scwormhole.Wormhole are metric, epsilon"),
     ],
 )
@@ -375,3 +376,15 @@ def test_a_spatialdata_is_taken_by_its_table(embedded, a_tissue):
         data = spatialdata.SpatialData(tables={"cells": a_tissue()})
     wh.tl.embed(data, embedded, table_key="cells")
     np.testing.assert_allclose(data["cells"].obsm["X_wormhole"], embedded.obsm["X_wormhole"], atol=1e-5)
+
+
+@pytest.mark.parametrize("key", ["niches", "pca", "leiden"])
+def test_what_is_there_is_not_overwritten(key, embedded, a_tissue):
+    new = a_tissue()
+    new.obsm["X_pca"], new.uns["leiden"] = np.ones((new.n_obs, 2)), {"params": 1}
+    for embed in (lambda: wh.tl.embed(new, embedded, key_added=key), lambda: wh.tl.wormhole(new, key_added=key)):
+        with pytest.raises(ValueError, match=f"key_added is '{key}', and .* would be overwritten"):
+            embed()
+    assert new.uns["niches"]["kind"] == "niches"
+    for _ in range(2):  # its own may be made again
+        wh.tl.embed(new, embedded)

@@ -96,6 +96,21 @@ def test_a_subset_is_mapped_alone(line, subset):
     assert line.uns["wormhole_diffmap"]["params"]["n_rows"] == chosen.sum()
 
 
+def test_rows_named_twice_count_once_and_values_may_be_an_array(line):
+    wh.tl.diffmap(line, n_comps=2, n_neighbors=8, subset=[*range(30), *range(30)])
+    assert line.uns["wormhole_diffmap"]["params"]["n_rows"] == 30
+    wh.tl.diffmap(line, n_comps=2, n_neighbors=8, subset=("side", np.array(["left", "right"])))
+    assert line.uns["wormhole_diffmap"]["params"]["n_rows"] == 60
+
+
+def test_one_component_is_the_first_of_several(line):
+    wh.tl.diffmap(line, n_comps=3, n_neighbors=8)
+    several = line.obsm["X_wormhole_diffmap"]
+    wh.tl.diffmap(line, n_comps=1, n_neighbors=8)
+    np.testing.assert_allclose(line.obsm["X_wormhole_diffmap"], several[:, :1], atol=1e-4)
+    assert len(line.uns["wormhole_diffmap"]["eigenvalues"]) == 1
+
+
 def test_maps_are_seeded_and_keep_neighbours(line):
     wh.tl.umap(line, n_neighbors=8)
     first = line.obsm["X_wormhole_umap"].copy()

@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 from anndata import AnnData
 
-from scwormhole._adata import as_adata, log_written, memberships, need, to_write, write_cohort
+from scwormhole._adata import as_adata, check_free, log_written, memberships, need, to_write, write_cohort
 from scwormhole.clouds._wording import count
 
 logger = logging.getLogger(__name__)
@@ -60,6 +60,7 @@ def groups(
     labels = need(target, "obs", groupby, hint="Give a column of patients, samples or clusters.")
     if int(min_cells) != min_cells or min_cells < 1:
         raise ValueError(f"min_cells is {min_cells}; give a whole number of at least 1.")
+    check_free(target, key_added, "groups")
     graph, names = memberships(labels, min_cells=int(min_cells))
     n_levels, n_missing = int(labels.nunique()), int(labels.isna().sum())
     if not names:

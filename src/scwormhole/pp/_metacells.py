@@ -9,8 +9,10 @@ from anndata import AnnData
 from numpy.typing import NDArray
 
 from scwormhole._adata import (
+    Slot,
     as_adata,
     categorical,
+    check_free,
     log_written,
     memberships,
     need,
@@ -84,6 +86,9 @@ def metacells(
     10
     """
     target = to_write(as_adata(adata, table_key), copy=copy)
+    same = labels == key_added and sample_key is None  # the user's own column, whose labels stay
+    slots: list[tuple[Slot, str]] = [] if same else [("obs", key_added)]
+    check_free(target, key_added, "metacells", *slots)
     samples = _samples(target, sample_key)
     params: dict[str, Any] = {"groupby": key_added, "sample_key": sample_key}
     if labels is not None:

@@ -10,7 +10,7 @@ from anndata import AnnData
 from numpy.typing import NDArray
 from scipy import sparse
 
-from scwormhole._adata import as_adata, log_written, need, to_write, write_cohort
+from scwormhole._adata import as_adata, check_free, log_written, need, to_write, write_cohort
 from scwormhole.clouds._wording import count
 
 from ._graphs import Edges, Neighbours, find_edges, nearest, to_graph, triangulated, within
@@ -103,13 +103,18 @@ def niches(
     [0, 1, 2]
     """
     target = to_write(as_adata(adata, table_key), copy=copy)
+    if not target.n_obs:
+        raise ValueError("adata has no cells; was it subset by what holds for none?")
     options: dict[str, Any] = {"library_key": library_key, "include_self": include_self, "weights": weights}
     ways = _ways(radius, n_neighbors, delaunay, connectivities_key)
     _check_weights(weights, sigma, connectivities_key)
     positions = np.empty((target.n_obs, 0))  # a graph that exists needs none
     if connectivities_key is None or weights == "gaussian":
         positions, options["spatial_key"] = _positions(target, spatial_key), spatial_key
-    for name, way in _named(ways, key_added).items():
+    named = _named(ways, key_added)
+    for name in named:
+        check_free(target, name, "niches", ("obsp", name))
+    for name, way in named.items():
         edges, stored = _edges(target, way, positions, library_key)
         values, width = stored, None
         if weights == "uniform":

@@ -125,6 +125,8 @@ def interpolate(
     if int(n) != n or n < 2:
         raise ValueError(f"n is {n}; give a whole number of at least 2, for both ends are included.")
     first, last = (_vector(adata, end_of, groupby, key) for end_of in (start, end))
+    if first.shape != last.shape:
+        raise ValueError(f"start has {len(first)} numbers and end {len(last)}; give vectors of this embedding.")
     share = np.linspace(0, 1, int(n))
     vectors = (1 - share)[:, None] * first + share[:, None] * last
     origin = {"by": "interpolate", "groupby": groupby, "vectors": vectors.astype(np.float32)}

@@ -62,7 +62,7 @@ def _shared(adata: AnnData, rows: NDArray[np.int64], key: str) -> NDArray[np.flo
     if source["kind"] != "niches":
         return np.eye(len(rows))
     name = source["clouds"]
-    if name not in cohorts(adata) or len(cut_niches(adata, name)):
+    if name not in cohorts(adata) or name not in adata.obsp or len(cut_niches(adata, name)):
         warnings.warn(
             f"the niches {name!r} are no longer whole in adata, so it is not known which cells they have in common; "
             "distances between neighbouring niches come out too large.",

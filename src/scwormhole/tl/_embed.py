@@ -10,7 +10,10 @@ from anndata import AnnData
 from scwormhole._adata import (
     EMBEDDING,
     Cohort,
+    Slot,
     as_adata,
+    check_free,
+    check_key,
     cloud_adata,
     cohort_over,
     find_cohort,
@@ -108,7 +111,7 @@ def wormhole(
     adata = as_adata(adata, table_key)
     _check_params(params)
     cohort = read_cohort(adata, clouds, use_rep=use_rep, layer=layer)
-    target = to_write(adata, copy=copy) if cohort.kind == "niches" else adata
+    target = _target(adata, cohort, key_added, copy=copy)
     if cohort.representation.genes:
         warn_of_values(cohort.representation.points, "adata.X" if layer is None else f"adata.layers[{layer!r}]", rng)
     trained = Wormhole(**params, rng=rng).fit(cohort.clouds)
@@ -193,7 +196,7 @@ def embed(
             raise ValueError(f"the model was trained on {len(known):,} genes; leave out use_rep, {use_rep!r}.")
         representation = match_genes(representation, known)
     cohort = Cohort(cohort_over(adata, name, representation.points), name, adata.uns[name]["kind"], representation)
-    target = to_write(adata, copy=copy) if cohort.kind == "niches" else adata
+    target = _target(adata, cohort, key_added, copy=copy)
     made = _written(target, model, cohort, key_added, _record(model, cohort, use_rep, layer))
     return made if copy or made is not target else None
 
@@ -230,6 +233,16 @@ def _check_params(params: dict[str, Any]) -> None:
     unknown = sorted(params.keys() - known.keys())
     if unknown:
         raise TypeError(f"no parameter {', '.join(unknown)}; those of scwormhole.Wormhole are {', '.join(known)}.")
+
+
+def _target(adata: AnnData, cohort: Cohort, key: str, *, copy: bool) -> AnnData:
+    """Return the AnnData that vectors of niches go to, where their name must be free, or that others are made from."""
+    if cohort.kind != "niches":
+        check_key(key)
+        return adata
+    slots: list[tuple[Slot, str]] = [] if key == EMBEDDING else [("obsm", f"X_{key}")]
+    check_free(adata, key, EMBEDDING, *slots)
+    return to_write(adata, copy=copy)
 
 
 def _record(trained: Wormhole, cohort: Cohort, use_rep: str | None, layer: str | None) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from anndata import AnnData
 from numpy.typing import NDArray
+from pandas.api.types import is_list_like
 from scipy.sparse.csgraph import connected_components
 
 from scwormhole._adata import EMBEDDING, find_rows, known_keys, log_written, need, plain, read_embedding, to_write
@@ -72,10 +73,10 @@ def diffmap(
     if not 1 <= n_comps < len(rows) - 1:
         raise ValueError(f"n_comps is {n_comps} for {len(rows):,} rows; give at least 1, and fewer than rows less one.")
     some = _neighbours(target, rows, key, n_neighbors, rng)
-    sc.tl.diffmap(some, n_comps=n_comps + 1, random_state=rng)
-    found = np.asarray(some.obsm["X_diffmap"])[:, 1:]
+    sc.tl.diffmap(some, n_comps=max(n_comps + 1, 3), random_state=rng)  # scanpy takes no fewer than three
+    found = np.asarray(some.obsm["X_diffmap"])[:, 1 : n_comps + 1]
     largest = found[np.abs(found).argmax(0), np.arange(n_comps)]
-    values = np.asarray(some.uns["diffmap_evals"], np.float32)[1:]
+    values = np.asarray(some.uns["diffmap_evals"], np.float32)[1 : n_comps + 1]
     params = {"n_comps": n_comps, "n_neighbors": n_neighbors, "n_rows": len(rows), "rng": rng}
     return _write(target, f"{key}_diffmap", rows, found * np.sign(largest), {"eigenvalues": values}, params, copy=copy)
 
@@ -146,11 +147,11 @@ def umap(
 def _rows(adata: AnnData, subset: Any) -> NDArray[np.int64]:
     """Return the rows of a subset, in their order."""
     if not isinstance(subset, tuple):
-        return np.sort(find_rows(adata, subset))
+        return np.unique(find_rows(adata, subset))
     if len(subset) != 2:
         raise ValueError(f"subset is {subset!r}; give a column of adata.obs and a value, a mask, names or positions.")
     column, wanted = need(adata, "obs", subset[0]), subset[1]
-    rows = np.flatnonzero(column.isin(wanted if isinstance(wanted, list | tuple | set) else [wanted]))
+    rows = np.flatnonzero(column.isin(wanted if is_list_like(wanted) else [wanted]))
     if not len(rows):
         raise ValueError(f"no row has {wanted!r} in adata.obs[{subset[0]!r}]; {known_keys(column.dropna().unique())}.")
     return rows

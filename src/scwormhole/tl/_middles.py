@@ -7,7 +7,7 @@ import numpy as np
 from anndata import AnnData
 from numpy.typing import NDArray
 
-from scwormhole._adata import known_keys, memberships, need, read_embedding
+from scwormhole._adata import categorical, known_keys, memberships, need, read_embedding
 
 
 class Middles(NamedTuple):
@@ -36,9 +36,13 @@ def group_middles(adata: AnnData, groupby: str, groups: Sequence[str] | None, ke
     vectors = read_embedding(adata, key)[0]
     labels = need(adata, "obs", groupby, hint="Give a column of groups.")
     graph, names = memberships(labels)
-    chosen = names if groups is None else [str(group) for group in groups]
+    levels = {level: str(level) for level in categorical(labels).cat.categories}  # 1 finds 1.0
+    given = [groups] if isinstance(groups, str) else groups
+    chosen = names if given is None else [levels.get(group, str(group)) for group in given]
     unknown = [name for name in chosen if name not in names]
-    if unknown or not chosen:
+    if not chosen:
+        raise ValueError(f"groups is empty; of adata.obs[{groupby!r}] {known_keys(names)}.")
+    if unknown:
         raise KeyError(f"adata.obs[{groupby!r}] has no group {', '.join(map(repr, unknown))}; {known_keys(names)}.")
     rows = [names.index(name) for name in chosen]
     sizes = np.diff(graph.indptr)[rows].astype(np.int64)
