@@ -2,6 +2,7 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.axes import Axes
 
@@ -235,3 +236,46 @@ def test_a_way_through_genes_runs_from_left_to_right(decoded):
     assert [label.get_text() for label in axis.get_xticklabels()] == ["0", "0.5", "1"]
     with pytest.raises(TypeError, match="no names"):
         wh.pl.interpolation(wh.PointClouds.from_list([np.eye(4), np.eye(4)]), ["Gene1"])
+
+
+def test_a_column_without_values_is_grey_and_has_no_scale(tissue):
+    tissue.obs["nothing"] = pd.Categorical([None] * tissue.n_obs, categories=[])
+    axis = wh.pl.umap(tissue, color="nothing")
+    assert [text.get_text() for text in axis.get_legend().get_texts()] == ["none"]
+    assert axis.figure.axes == [axis]
+    assert len(dots(axis)[0][0]) == tissue.n_obs
+
+
+def test_cells_without_a_place_or_a_library_are_told(tissue):
+    tissue.obsm["spatial"][:3] = np.nan
+    with pytest.warns(UserWarning, match="3 of 240 cells have no position or no library"):
+        axis = wh.pl.spatial(tissue, "layer", scale_bar=100)
+    assert len(dots(axis)[0][0]) == 237
+    tissue.obs["library"] = tissue.obs["library"].cat.remove_categories("one")
+    with pytest.warns(UserWarning, match="120 of 240"):
+        assert wh.pl.spatial(tissue, "layer", library_key="library").get_title() == "two"
+    tissue.obsm["spatial"] = tissue.obsm["spatial"][:, :1]
+    with pytest.raises(ValueError, match="has one column; positions have two"):
+        wh.pl.spatial(tissue, "layer")
+
+
+def test_long_legends_leave_room_for_the_map(tissue):
+    tissue.obs["cluster"] = [f"level number {i % 120}" for i in range(tissue.n_obs)]
+    axis = wh.pl.umap(tissue, color="cluster")
+    axis.figure.canvas.draw()
+    assert axis.get_window_extent().width / axis.figure.dpi > 2
+
+
+def test_colours_and_components_that_make_no_map_are_refused(tissue):
+    assert wh.pl.umap(tissue, np.int64(1)).get_xlabel() == "UMAP1"
+    with pytest.raises(ValueError, match="color is empty"):
+        wh.pl.umap(tissue, [])
+    with pytest.raises(ValueError, match="3 components are given; a map has two"):
+        wh.pl.diffmap(tissue, components=(1, 2, 3))
+
+
+def test_one_cloud_or_gene_needs_no_list(decoded):
+    clouds = wh.PointClouds.from_list([np.full((3, 2), float(i)) for i in range(13)])
+    for index in (12, np.int64(12), str(clouds.names[12])):
+        assert wh.pl.clouds(clouds, index=index).get_title() == clouds.names[12]
+    assert [label.get_text() for label in wh.pl.barycenters(decoded, "Gene4").get_xticklabels()] == ["Gene4"]

@@ -31,7 +31,7 @@ class Seen(NamedTuple):
 def clouds(
     source: PointClouds | AnnData,
     *,
-    index: Sequence[int] | Sequence[str] | NDArray[Any] | None = None,
+    index: int | str | Sequence[int] | Sequence[str] | NDArray[Any] | None = None,
     titles: Sequence[Any] | None = None,
     columns: int = 6,
     size: float | None = None,
@@ -72,7 +72,11 @@ def clouds(
     8
     """
     held = as_clouds(source)
-    held = held[list(index)] if index is not None else held[: min(MOST, len(held))]
+    if index is None:
+        held = held[: min(MOST, len(held))]
+    else:
+        chosen: list[Any] = [index] if isinstance(index, str | int | np.integer) else list(index)
+        held = held[chosen]
     titles = list(held.names) if titles is None else [str(title) for title in titles]
     if len(titles) != len(held):
         raise ValueError(f"titles has {len(titles)} entries for {len(held)} clouds; give one a cloud.")

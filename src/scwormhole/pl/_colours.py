@@ -169,7 +169,7 @@ def _of_column(name: str, column: "pd.Series[Any]", stored: Any) -> Colouring:
         if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
             return Colouring(name, column.to_numpy(np.float64, na_value=np.nan), [], [])
         column = column.astype("category")
-    levels = [str(level) for level in column.cat.categories]
+    levels = [str(level) for level in column.cat.categories] or ["none"]  # which no row has, where all are missing
     palette = list(stored) if stored is not None and len(stored) >= len(levels) else _palette(len(levels))
     return Colouring(name, column.cat.codes.to_numpy().astype(np.int64), levels, palette)
 

@@ -134,7 +134,8 @@ def _chosen(
         return np.asarray(some[np.lexsort((-means[:, some].max(0), means[:, some].argmax(0)))])
     if not isinstance(source, AnnData):
         raise TypeError("var_names are given with PointClouds, whose coordinates have no names; give an AnnData.")
-    places = source.var_names.get_indexer(list(var_names))
+    var_names = [var_names] if isinstance(var_names, str) else list(var_names)
+    places = source.var_names.get_indexer(var_names)
     missing = [name for name, place in zip(var_names, places, strict=True) if place < 0]
     if missing:
         raise KeyError(f"{missing} are not in var_names; {known_keys(source.var_names, missing[0])}.")

@@ -1,5 +1,6 @@
 """Maps of an embedding, UMAP and diffusion map, and the tissue it is of. Reads AnnData by ``_adata``'s names."""
 
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ from ._scatter import scatter
 
 if TYPE_CHECKING:
     from ._axes import Drawn
+
+LEGEND = 2.0  # inches that a map of the usual width has for its legend
 
 
 def umap(
@@ -167,8 +170,10 @@ def spatial(
     ['slice 1', 'slice 2']
     """
     places = np.asarray(need(adata, "obsm", spatial_key), np.float64)[:, :2]
+    if places.shape[1] < 2:
+        raise ValueError(f"adata.obsm[{spatial_key!r}] has one column; positions have two, or three.")
     colouring = read_colours(adata, color, key=key)
-    libraries = _libraries(adata, library_key)
+    libraries = _libraries(adata, library_key, np.asarray(np.isfinite(places).all(1)))
     shape = np.median([_extent(places[rows]) for rows in libraries.values()], axis=0)
     width, height = np.clip(4.0 * np.sqrt(shape / shape[::-1]), 2.5, 7.0)
     axes = panels(len(libraries), ax, size=(width, height + 0.3), beside=colouring.room)
@@ -193,12 +198,17 @@ def _map(
     ax: Any,
     show: bool,
 ) -> "Drawn":
-    colors = [color] if color is None or isinstance(color, str | int) else list(color)
+    if places.shape[1] != 2:
+        raise ValueError(f"{places.shape[1]} components are given; a map has two.")
+    colors = [color] if color is None or isinstance(color, str | int | np.integer) else list(color)
+    if not colors:
+        raise ValueError("color is empty; give a column of adata.obs, a gene, several of them, or None.")
     colourings = [read_colours(adata, one, key=key) for one in colors]
     rows = np.flatnonzero(np.isfinite(places).all(1))
     if not len(rows):
         raise ValueError("no row has a place on this map; all are NaN.")
-    axes = panels(len(colors), ax, size=(5.0, 4.0), columns=3)
+    wide = 5.0 + max(0.0, *(colouring.room - LEGEND for colouring in colourings))
+    axes = panels(len(colors), ax, size=(wide, 4.0), columns=3)
     for axis, colouring in zip(axes, colourings, strict=True):
         axis.set(xlabel=names[0], ylabel=names[1])
         no_ticks(axis)
@@ -206,14 +216,21 @@ def _map(
     return finish(axes, show=show)
 
 
-def _libraries(adata: AnnData, library_key: str | None) -> dict[str, NDArray[np.int64]]:
-    """Return the rows of each library by name."""
-    if library_key is None:
-        return {"": np.arange(adata.n_obs)}
-    levels = need(adata, "obs", library_key).astype("category").cat
-    codes = levels.codes.to_numpy()
-    found = {str(name): np.flatnonzero(codes == code) for code, name in enumerate(levels.categories)}
-    return {name: rows for name, rows in found.items() if len(rows)}
+def _libraries(adata: AnnData, library_key: str | None, placed: NDArray[np.bool_]) -> dict[str, NDArray[np.int64]]:
+    """Return the rows of each library by name, and tell those that have no place or no library."""
+    codes, names = np.zeros(adata.n_obs, np.int64), [""]
+    if library_key is not None:
+        levels = need(adata, "obs", library_key).astype("category").cat
+        codes, names = levels.codes.to_numpy(), [str(name) for name in levels.categories]
+    codes = np.where(placed, codes, -1)
+    found = {name: np.flatnonzero(codes == code) for code, name in enumerate(names)}
+    libraries = {name: rows for name, rows in found.items() if len(rows)}
+    if not libraries:
+        raise ValueError("no cell has a position and a library; nothing is left to draw.")
+    lost = int((codes < 0).sum())
+    if lost:
+        warnings.warn(f"{lost:,} of {adata.n_obs:,} cells have no position or no library; not drawn.", stacklevel=3)
+    return libraries
 
 
 def _extent(places: NDArray[np.float64]) -> NDArray[np.float64]:
