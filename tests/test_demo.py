@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import scwormhole as wh
-from scwormhole.__main__ import draw, main, report, tissue
+from scwormhole.__main__ import FEWEST, draw, main, report, tissue
 
 FIGURES = {"barycenters", "depth", "diffmap", "fidelity", "history", "tissue", "umap"}
 
@@ -23,6 +23,18 @@ def test_a_command_is_asked_for(capsys):
     with pytest.raises(SystemExit):
         main([])
     assert "demo" in capsys.readouterr().err
+
+
+def test_too_few_cells_are_refused_before_anything_is_made(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        main(["demo", "--out", str(tmp_path / "demo"), "--cells", "300"])
+    assert "--cells is 300; give at least 1000" in capsys.readouterr().err
+    assert not (tmp_path / "demo").exists()
+
+
+@pytest.mark.parametrize("rng", range(5))
+def test_the_fewest_cells_are_enough_to_map(rng):
+    assert (tissue(FEWEST, rng).obs["cell_type"] == "Pvalb").sum() > 30  # neighbours in the diffusion map
 
 
 @pytest.fixture

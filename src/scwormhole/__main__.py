@@ -17,6 +17,7 @@ import scwormhole as wh
 
 RADIUS = 75.0  # um
 CELL_TYPE = "Pvalb"  # in all layers, and the same in all of them
+FEWEST = 1000  # cells that can be asked for
 STEPS = 500  # of encoder and decoder each, in place of what would take several minutes
 
 
@@ -29,6 +30,10 @@ def main(arguments: list[str] | None = None) -> None:
     command.add_argument("--cells", type=int, default=4000, help="cells of the tissue (default: 4000)")
     command.add_argument("--rng", type=int, default=0, help="seed (default: 0)")
     options = parser.parse_args(arguments)
+    if options.cells < FEWEST:
+        parser.error(
+            f"--cells is {options.cells}; give at least {FEWEST}, of which enough are {CELL_TYPE} cells to map"
+        )
     demo(options.out, n_cells=options.cells, rng=options.rng)
 
 

@@ -97,3 +97,9 @@ def test_it_can_be_written(adata, tmp_path):
 def test_too_little_is_refused(options, said):
     with pytest.raises(ValueError, match=said):
         wh.datasets.cortex(**options)
+
+
+@pytest.mark.parametrize("name", ["n_cells", "n_genes", "n_libraries"])
+def test_numbers_must_be_whole(name):
+    with pytest.raises(TypeError, match=f"{name} is 1000.0; give a whole number"):
+        wh.datasets.cortex(**{name: 1e3})

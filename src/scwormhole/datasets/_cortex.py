@@ -103,6 +103,9 @@ def cortex(n_cells: int = 4000, n_genes: int = 100, n_libraries: int = 2, *, rng
     import pandas as pd
     from scipy.sparse import csr_matrix
 
+    for name, value in (("n_cells", n_cells), ("n_genes", n_genes), ("n_libraries", n_libraries)):
+        if not isinstance(value, int | np.integer):
+            raise TypeError(f"{name} is {value!r}; give a whole number.")
     for name, value, least in (("n_genes", n_genes, len(MARKERS)), ("n_libraries", n_libraries, 1)):
         if value < least:
             raise ValueError(f"{name} is {value}; give at least {least}.")
