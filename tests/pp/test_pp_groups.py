@@ -205,6 +205,12 @@ def test_without_seacells_the_error_says_what_to_install(monkeypatch):
         wh.pp.metacells(cells(40), n_cells=20, method="seacells")
 
 
+def test_samples_are_not_joined_by_names_that_meet():
+    adata = cells(40, patient=["a-b", "a"] * 20, found=["c", "b-c"] * 10 + ["c", "c"] * 10)
+    with pytest.raises(ValueError, match="several samples would be named 'a-b-c' alike"):
+        wh.pp.metacells(adata, labels="found", sample_key="patient")
+
+
 def test_columns_of_the_users_are_not_overwritten():
     adata = cells(40, metacells=["a", "b"] * 20, patient=["p"] * 20 + ["q"] * 20)
     for options in ({"n_cells": 10}, {"labels": "patient"}, {"labels": "metacells", "sample_key": "patient"}):

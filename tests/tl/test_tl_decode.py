@@ -162,3 +162,11 @@ def test_distances_without_the_graph_warn_that_shared_cells_are_unknown(tissue):
     del tissue.obsp["niches"]
     with pytest.warns(UserWarning, match="no longer whole"):
         assert wh.tl.distances(tissue, [0, 1]).shape == (2, 2)
+
+
+def test_distances_after_niches_are_made_anew_warn_that_shared_cells_are_unknown(tissue):
+    wh.pp.niches(tissue, n_neighbors=5)  # the same again
+    wh.tl.distances(tissue, [0, 1])
+    wh.pp.niches(tissue, n_neighbors=30)
+    with pytest.warns(UserWarning, match="no longer those that were embedded"):
+        wh.tl.distances(tissue, [0, 1])

@@ -64,7 +64,8 @@ def test_the_record_says_how_it_was_made(embedded):
     assert record["rng"] == 0
     assert record["params"]["n_components"] == 8
     assert "max_seconds" not in record["params"]  # None
-    assert record["source"] == {"clouds": "niches", "kind": "niches", "n_clouds": 60}
+    made = embedded.uns["niches"]["params"]
+    assert record["source"] == {"clouds": "niches", "kind": "niches", "n_clouds": 60, "made": made}
     assert record["names"].tolist() == GENES
     assert record["versions"]["scwormhole"] == wh.__version__
     assert record["epsilon"] > 0

@@ -132,6 +132,11 @@ def _within(labels: "pd.Series[Any]", samples: "pd.Series[Any]", key: str) -> "p
     names = labels.astype(str)
     if (samples.groupby(names).nunique() > 1).any():
         names = samples + "-" + names
+        joined = samples.groupby(names).nunique() > 1
+        if joined.any():
+            raise ValueError(
+                f"metacells of several samples would be named {joined.idxmax()!r} alike; rename samples or metacells."
+            )
     return categorical(names)
 
 

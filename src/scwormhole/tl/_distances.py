@@ -1,6 +1,7 @@
 """Divergences between clouds, by their vectors. Reads AnnData, writes nothing."""
 
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -62,11 +63,19 @@ def _shared(adata: AnnData, rows: NDArray[np.int64], key: str) -> NDArray[np.flo
     if source["kind"] != "niches":
         return np.eye(len(rows))
     name = source["clouds"]
-    if name not in cohorts(adata) or name not in adata.obsp or len(cut_niches(adata, name)):
+    if name not in cohorts(adata) or name not in adata.obsp or _remade(adata, source) or len(cut_niches(adata, name)):
         warnings.warn(
-            f"the niches {name!r} are no longer whole in adata, so it is not known which cells they have in common; "
+            f"the niches {name!r} are no longer whole in adata, or no longer those that were embedded, so it "
+            "is not known which cells they have in common; "
             "distances between neighbouring niches come out too large.",
             stacklevel=3,
         )
         return np.eye(len(rows))
     return cohort_over(adata, name, np.zeros((adata.n_obs, 1))).shared_mass(rows)
+
+
+def _remade(adata: AnnData, source: Mapping[str, Any]) -> bool:
+    """Return whether niches were made again in another way since they were embedded."""
+    now = adata.uns[source["clouds"]]["params"]
+    then = source.get("made", now)
+    return {name: str(value) for name, value in now.items()} != {name: str(value) for name, value in then.items()}

@@ -283,7 +283,9 @@ def _written(target: AnnData, trained: Wormhole, cohort: Cohort, key: str, recor
     """Write an embedding to where it belongs, and return that."""
     vectors, nugget = trained.embed(cohort.clouds)
     made = target
-    if cohort.kind != "niches":
+    if cohort.kind == "niches":
+        record["source"]["made"] = target.uns[cohort.key]["params"]
+    else:
         made = cloud_adata(target, cohort, layer=record["source"]["layer"])
     log_written(made, f"{len(vectors):,} clouds embedded", write_embedding(made, key, vectors, nugget, record))
     return made
