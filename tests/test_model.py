@@ -57,26 +57,6 @@ def without_seconds(history):
     return repr({name: column for name, column in history.items() if name != "seconds"})
 
 
-def interrupt(monkeypatch, phase, look):
-    """Stop a fit, as Ctrl-C does, in a phase after so many checkpoints of it."""
-    real = _fit.train
-
-    def train(name, *args, keep, **options):
-        kept = []
-
-        def counted(progress):
-            keep(progress)
-            kept.append(progress)
-            if name == phase and len(kept) == look:
-                raise KeyboardInterrupt
-
-        if name == phase and look == 0:
-            raise KeyboardInterrupt
-        return real(name, *args, keep=counted, **options)
-
-    monkeypatch.setattr(_fit, "train", train)
-
-
 @pytest.fixture(scope="module")
 def clouds():
     return cohort(48, most=8)
@@ -176,7 +156,9 @@ def test_another_seed_gives_another_result(alone, small):
 
 
 @pytest.mark.parametrize(("phase", "look"), [("encoder", 1), ("encoder", 2), ("decoder", 0), ("decoder", 1)])
-def test_interrupted_and_resumed_is_as_if_nothing_had_happened(monkeypatch, model, clouds, others, phase, look):
+def test_interrupted_and_resumed_is_as_if_nothing_had_happened(
+    monkeypatch, model, clouds, others, phase, look, interrupt
+):
     with monkeypatch.context() as patched:
         interrupt(patched, phase, look)
         half = wh.Wormhole(**QUICK)
@@ -193,7 +175,7 @@ def test_interrupted_and_resumed_is_as_if_nothing_had_happened(monkeypatch, mode
 
 
 @pytest.mark.parametrize("phase", ["encoder", "decoder"])
-def test_killed_and_resumed_by_a_new_object(monkeypatch, tmp_path, model, clouds, others, phase):
+def test_killed_and_resumed_by_a_new_object(monkeypatch, tmp_path, model, clouds, others, phase, interrupt):
     folder = tmp_path / "checkpoint"
     with monkeypatch.context() as patched:
         interrupt(patched, phase, 1)
@@ -208,7 +190,7 @@ def test_killed_and_resumed_by_a_new_object(monkeypatch, tmp_path, model, clouds
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_checkpoint_of_another_fit_is_refused(monkeypatch, tmp_path, small):
+def test_a_checkpoint_of_another_fit_is_refused(monkeypatch, tmp_path, small, interrupt):
     folder = tmp_path / "checkpoint"
     with monkeypatch.context() as patched:
         interrupt(patched, "encoder", 1)

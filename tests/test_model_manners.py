@@ -162,24 +162,6 @@ def test_parameters_set_later_change_nothing_that_was_fitted(fitted, small):
         fitted.set_params(**kept)
 
 
-def stopping(monkeypatch, phase, looks):
-    """Interrupt a fit, as Ctrl-C does, at a look of a phase."""
-    real = _fit.train
-
-    def train(name, *args, keep, **options):
-        kept = []
-
-        def counted(progress):
-            keep(progress)
-            kept.append(progress)
-            if name == phase and len(kept) == looks:
-                raise KeyboardInterrupt
-
-        return real(name, *args, keep=counted, **options)
-
-    monkeypatch.setattr(_fit, "train", train)
-
-
 @pytest.fixture
 def idle(monkeypatch):
     """Steps that change nothing, and so need no compilation: for tests of what is around them."""
@@ -190,11 +172,11 @@ def idle(monkeypatch):
     monkeypatch.setattr(_loop, "run_steps", run_steps)
 
 
-def test_more_steps_go_on_where_the_encoder_was_ended(monkeypatch, small, idle):
+def test_more_steps_go_on_where_the_encoder_was_ended(monkeypatch, small, idle, interrupt):
     """Interrupted in the decoder's phase, and resumed with more steps, both phases take as many."""
     model = wh.Wormhole(**TINY)
     with monkeypatch.context() as patched:
-        stopping(patched, "decoder", 1)
+        interrupt(patched, "decoder", 1)
         with pytest.raises(KeyboardInterrupt):
             model.fit(small)
     model.set_params(max_steps=30).fit(small, resume=True)
@@ -209,10 +191,10 @@ def test_more_steps_go_on_where_the_encoder_was_ended(monkeypatch, small, idle):
     np.testing.assert_array_equal(model.transform(small), before)
 
 
-def test_a_fit_that_was_refused_loses_no_checkpoint(monkeypatch, fitted, small):
+def test_a_fit_that_was_refused_loses_no_checkpoint(monkeypatch, fitted, small, interrupt):
     model = wh.Wormhole(**{**ALONE, "max_steps": 20})
     with monkeypatch.context() as patched:
-        stopping(patched, "encoder", 1)
+        interrupt(patched, "encoder", 1)
         with pytest.raises(KeyboardInterrupt):
             model.fit(small)
     with pytest.raises(ValueError, match="another fit; these differ: clouds"):
@@ -293,7 +275,7 @@ def test_a_fit_ends_in_time(coeff_dec):
     assert not model.converged_
 
 
-def test_limited_time_solves_fewer_pairs(monkeypatch, small):
+def test_limited_time_solves_fewer_pairs(monkeypatch, small, interrupt):
     """What was planned is kept with the checkpoint: a faster machine must not fit another base when it resumes."""
     plans = []
 
@@ -307,7 +289,7 @@ def test_limited_time_solves_fewer_pairs(monkeypatch, small):
     assert whole.base_.report_.n_pairs <= 120
     half = wh.Wormhole(**ALONE, max_seconds=1000)
     with monkeypatch.context() as patched:
-        stopping(patched, "encoder", 1)
+        interrupt(patched, "encoder", 1)
         with pytest.raises(KeyboardInterrupt):
             half.fit(small)
     assert len(plans) == 2
@@ -356,10 +338,10 @@ def test_what_is_beside_a_model_stays(fitted, tmp_path, small):
         fitted.save(tmp_path / "file", overwrite=True)
 
 
-def test_what_is_beside_a_checkpoint_stays(monkeypatch, tmp_path, small):
+def test_what_is_beside_a_checkpoint_stays(monkeypatch, tmp_path, small, interrupt):
     folder = tmp_path / "checkpoint"
     with monkeypatch.context() as patched:
-        stopping(patched, "encoder", 1)
+        interrupt(patched, "encoder", 1)
         with pytest.raises(KeyboardInterrupt):
             wh.Wormhole(**ALONE, checkpoint=folder).fit(small)
     (folder / "notes.txt").write_text("precious")
@@ -559,11 +541,11 @@ def test_a_number_that_is_none_in_one_far_cloud():
         wh.PointClouds.from_list(arrays)
 
 
-def test_interrupts_leave_a_fitted_model_as_it_was(monkeypatch, small):
+def test_interrupts_leave_a_fitted_model_as_it_was(monkeypatch, small, interrupt):
     model = wh.Wormhole(**ALONE).fit(small)
     z = model.transform(small)
     with monkeypatch.context() as patched:
-        stopping(patched, "encoder", 1)
+        interrupt(patched, "encoder", 1)
         with pytest.raises(KeyboardInterrupt):
             model.fit(small[::-1])
     np.testing.assert_array_equal(model.transform(small), z)

@@ -287,7 +287,7 @@ def test_unusual_values_are_warned_of(change, match, kind, a_cohort):
 def test_raw_counts_are_warned_of_in_training(monkeypatch, a_cohort):
     cohort = a_cohort()
     cohort.layers["counts"] = np.round(cohort.X * 5)
-    monkeypatch.setattr(wh.Wormhole, "fit", lambda self, clouds: (_ for _ in ()).throw(InterruptedError))
+    monkeypatch.setattr(wh.Wormhole, "fit", lambda self, clouds, **_options: (_ for _ in ()).throw(InterruptedError))
     with (
         pytest.warns(UserWarning, match=r"adata.layers\['counts'\] looks like raw counts"),
         pytest.raises(InterruptedError),

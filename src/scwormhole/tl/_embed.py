@@ -114,8 +114,8 @@ def wormhole(
     target = _target(adata, cohort, key_added, copy=copy)
     if cohort.representation.genes:
         warn_of_values(cohort.representation.points, "adata.X" if layer is None else f"adata.layers[{layer!r}]", rng)
-    trained = Wormhole(**params, rng=rng).fit(cohort.clouds)
-    trained.feature_names_in_ = cohort.representation.names if cohort.representation.genes else None
+    genes = cohort.representation.names if cohort.representation.genes else None
+    trained = Wormhole(**params, rng=rng).fit(cohort.clouds, feature_names=genes)
     record = _record(trained, cohort, use_rep, layer) | _held_out(trained, cohort.clouds)
     made = _written(target, trained, cohort, key_added, record)
     found = made if copy or made is not target else None
