@@ -18,6 +18,7 @@ from pathlib import Path
 
 import data as real_data
 import numpy as np
+from machine import encoder_flops, sgemm_rate
 
 import scwormhole as wh
 
@@ -57,26 +58,6 @@ ROWS = {
         for label, name in enumerate(FASHION)
     },
 }
-
-
-def sgemm_rate() -> float:
-    """Return the floating-point operations a second of a product of two large matrices."""
-    matrix = np.random.default_rng(0).random((2048, 2048), np.float32)
-    matrix @ matrix
-    start = time.perf_counter()
-    for _ in range(5):
-        matrix @ matrix
-    return 5 * 2 * 2048**3 / (time.perf_counter() - start)
-
-
-def encoder_flops(model: wh.Wormhole, clouds: wh.PointClouds) -> float:
-    """Return the floating-point operations of the transformer on clouds as they are, padding not counted."""
-    params = model.get_params()
-    width, hidden, induced = (params[name] for name in ("width", "hidden", "n_induced"))
-    sizes = clouds.sizes.astype(float)
-    seen = 2 * induced if induced else sizes
-    point = params["n_blocks"] * (2 * (4 * width**2 + 2 * width * hidden) + 4 * seen * width) + 2 * clouds.dim * width
-    return float((sizes * point).sum())
 
 
 def worker(row: str, folder: Path, changes: dict) -> dict:

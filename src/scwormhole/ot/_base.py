@@ -7,7 +7,6 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
-from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
 
 from ._base_fit import Embedded, FittedBase
@@ -19,6 +18,7 @@ from ._options import RelativeEpsilon, SolverName
 from ._parts import EuclideanParts
 from ._pool import stream
 from ._targets import Targets
+from ._threads import one_thread
 
 Kind = Literal["auto", "sliced", "tree", "invariant"]
 Nugget = Literal["auto"] | bool
@@ -208,7 +208,7 @@ class BaseFeatures(Estimator):
         z = np.empty((len(clouds), fitted.n_components), np.float32)
         nugget = np.empty(len(clouds), np.float32)
         bar = tqdm(total=len(clouds), desc="base features", delay=2, disable=not self._params["progress"])
-        with bar, threadpool_limits(1):
+        with bar, one_thread:
             for batch in stream(clouds, fitted.parts.width):
                 some = fitted.embed(batch.points, batch.weights)
                 z[batch.index], nugget[batch.index] = (column[: len(batch.index)] for column in some)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from ._base_fit import BaseReport, FittedBase, own_columns
 from ._cohort import Cohort
@@ -19,6 +18,7 @@ from ._parts import EuclideanParts, Measured
 from ._pool import stream
 from ._regression import Regression, regress
 from ._slices import LOW_DIMENSION
+from ._threads import one_thread
 
 MOST_CLOUDS = 4096  # clouds that axes, tree and principal components are learned from
 BLOCK, SMALL_BLOCK = 32, 16  # clouds of a block of solved pairs; the second where pairs are few
@@ -84,8 +84,7 @@ def fit_base(
     pinned = kind != "invariant" and low and metric.separates_means and n_components >= PINNED * clouds.dim
     members = draw_blocks(len(clouds), n_pairs, rng)
     chosen = _with_others(members, len(clouds), rng)
-    # One thread: the matrices are small, and threads that wait for one another cost more than they bring.
-    with threadpool_limits(1):
+    with one_thread:
         parts = _learn_parts(clouds, chosen, kind, centred=pinned, absolute=degree == 1, rng=rng)
         measured = _measure(parts, clouds, chosen)
     target = solve(members)
@@ -109,7 +108,7 @@ def fit_base(
         seen = np.concatenate([some.values.reshape(-1, some.values.shape[2]), others])
         return regress(some, seen, groups, families, trust, width=max(WIDTH, width), nugget=with_nugget, rng=rng)
 
-    with threadpool_limits(1):
+    with one_thread:
         final, report = _decide(fitted, blocks, target, width, nugget)
     return FittedBase(parts, final, degree, pinned, n_components, report)
 

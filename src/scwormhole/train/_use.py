@@ -6,22 +6,25 @@ from functools import partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from flax import nnx
+from jax import lax
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
 
 from scwormhole.clouds import PaddedBatch, PointClouds
 from scwormhole.nn import Decoder, Encoder
 from scwormhole.ot import BaseFeatures, Embedded
 from scwormhole.ot._schedule import run, workers
+from scwormhole.ot._threads import one_thread
 
 from ._frame import Frame
 from ._settings import Network
 from ._step import Networks
 
-BATCH_NUMBERS = 1 << 19  # numbers of the widest layer or of the attention that a batch holds: what a cache can
+CACHE_NUMBERS = 1 << 18  # numbers of the widest layer or of the attention that the network works on at a time
+BATCH_NUMBERS = 1 << 23  # the same of a batch, which is read and measured at a time
 MOST_ROWS = 1024
 MARGIN = 0.1  # of the range of each coordinate: how far outside decoded points may lie
 
@@ -45,17 +48,19 @@ class Trained:
         """Return vectors and nuggets in the user's units, reading a batch of clouds at a time."""
         k, unit = self.network.n_components, np.float32(self.frame.unit)
         z, noise = np.empty((len(clouds), k), np.float32), np.empty(len(clouds), np.float32)
-        encode = partial(_encode, self.params, graph=self.graph)
+        graph, params = self.graph, jax.device_put(self.params)
 
         def some(batch: PaddedBatch) -> tuple[NDArray[np.int64], Any]:
             known = nothing_known(len(batch.points), k)
             if self.base is not None:
                 features, own = self.base.features(batch.points, batch.weights)
                 known = Embedded(features / unit, own / unit**2)
-            return batch.index, jax.device_get(encode(*self.frame.points(batch), *known))
+            rows = min(self._rows(batch.points.shape[1], CACHE_NUMBERS), len(batch.points))
+            feed = (*self.frame.points(batch), *known)
+            return batch.index, jax.device_get(_encode(params, feed, len(batch.index), graph=graph, rows=rows))
 
         bar = tqdm(total=len(clouds), desc="embedding", unit="cloud", delay=2, disable=not progress)
-        with bar, threadpool_limits(1):  # small matrices: threads that wait for one another cost more than they bring
+        with bar, one_thread:
             for index, found in run(some, self._batches(clouds, batch_size), workers()):
                 z[index], noise[index] = (part[: len(index)] for part in found)
                 bar.update(len(index))
@@ -63,7 +68,7 @@ class Trained:
 
     def decode(self, z: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return points and weights of the clouds that vectors in the user's units stand for."""
-        rows = max(1, min(MOST_ROWS, len(z), BATCH_NUMBERS // (self.network.n_points * self.network.width)))
+        rows = max(1, min(MOST_ROWS, len(z), CACHE_NUMBERS // (self.network.n_points * self.network.width)))
         decode = partial(_decode, self.params, graph=self.graph)
         points, weights = [], []
         for first in range(0, len(z), rows):
@@ -104,12 +109,16 @@ class Trained:
         return cls(network, frame, base, header["nugget"], jax.tree.unflatten(jax.tree.structure(template), leaves))
 
     def _batches(self, clouds: PointClouds, batch_size: int | None) -> Iterator[PaddedBatch]:
-        widest = max(clouds.dim, 3 * self.network.width, self.network.hidden)
         for rung in np.unique(clouds.rungs):
             held = np.flatnonzero(clouds.rungs == rung)
-            each = int(rung) * (widest + self.network.n_heads * (self.network.n_induced or int(rung)))
-            rows = batch_size or int(np.clip(BATCH_NUMBERS // each, 1, MOST_ROWS))
+            rows = batch_size or self._rows(int(rung), BATCH_NUMBERS)
             yield from clouds.batches(min(rows, 1 << (len(held) - 1).bit_length()), held)
+
+    def _rows(self, size: int, numbers: int) -> int:
+        """Return how many clouds of a padded size hold so many numbers: a power of two."""
+        widest = max(len(self.frame.origin), 3 * self.network.width, self.network.hidden)
+        each = size * (widest + self.network.n_heads * (self.network.n_induced or size))
+        return 1 << int(np.clip(numbers // each, 1, MOST_ROWS)).bit_length() - 1
 
 
 def nothing_known(n_clouds: int, n_components: int) -> Embedded:
@@ -147,9 +156,19 @@ def define(network: Network, frame: Frame, *, base: bool, nugget: bool, seed: in
     return nnx.split(make())
 
 
-@partial(jax.jit, static_argnames=("graph",))
-def _encode(params: Any, points: Any, weights: Any, features: Any, noise: Any, *, graph: Any) -> Any:
-    return nnx.merge(graph, params).encoder(points, weights, features, noise)
+@partial(jax.jit, static_argnames=("graph", "rows"))
+def _encode(params: Any, feed: Any, n_wanted: Any, *, graph: Any, rows: int) -> Any:
+    """Embed the first clouds of a batch, a few at a time: what a layer makes of them is still near when read."""
+    encoder = nnx.merge(graph, params).encoder
+    n_rows = len(feed[0])
+
+    def some(turn: Any, found: Any) -> Any:
+        first = jnp.minimum(turn * rows, n_rows - rows)
+        new = encoder(*(lax.dynamic_slice_in_dim(part, first, rows) for part in feed))
+        return jax.tree.map(lambda all_, part: lax.dynamic_update_slice_in_dim(all_, part, first, 0), found, new)
+
+    empty = (jnp.zeros_like(feed[2]), jnp.zeros_like(feed[3]))
+    return lax.fori_loop(0, (n_wanted + rows - 1) // rows, some, empty)
 
 
 @partial(jax.jit, static_argnames=("graph",))
