@@ -5,11 +5,11 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import datasets, metrics, ot, pl, pp, tl
+    from . import datasets, mds, metrics, ot, pl, pp, tl
     from .clouds import Cloud, PointClouds
     from .model import Wormhole
 
-__all__ = ["Cloud", "PointClouds", "Wormhole", "datasets", "metrics", "ot", "pl", "pp", "tl"]
+__all__ = ["Cloud", "PointClouds", "Wormhole", "datasets", "mds", "metrics", "ot", "pl", "pp", "tl"]
 __version__ = version("scwormhole")
 
 _ROOM_OF = {
@@ -17,6 +17,7 @@ _ROOM_OF = {
     "PointClouds": "clouds",
     "Wormhole": "model",
     "datasets": "datasets",
+    "mds": "mds",
     "metrics": "metrics",
     "ot": "ot",
     "pl": "pl",

@@ -2,6 +2,7 @@
 
 import gzip
 import zipfile
+from functools import partial
 
 import numpy as np
 import pytest
@@ -60,12 +61,20 @@ def write_idx(folder, part, images, labels):
     (folder / f"{part}-labels-idx1-ubyte.gz").write_bytes(gzip.compress(bytes(8) + labels.tobytes()))
 
 
-@pytest.mark.parametrize("load", [wh.datasets.mnist, wh.datasets.fashion_mnist])
-def test_images_become_clouds_of_bright_pixels_in_place(load, tmp_path):
+@pytest.mark.parametrize(
+    ("load", "threshold"),
+    [
+        (wh.datasets.mnist, 127),
+        (wh.datasets.fashion_mnist, 23),
+        (partial(wh.datasets.mnist, threshold=200), 200),
+        (partial(wh.datasets.fashion_mnist, threshold=0), 0),
+    ],
+)
+def test_images_become_clouds_of_bright_pixels_in_place(load, threshold, tmp_path):
     images = np.zeros((3, 28, 28), np.uint8)
-    images[0, 0, 27] = images[0, 27, 0] = 200
-    images[1, 5, 5] = 127  # not bright: the image is left out
-    images[2, 13, 4] = 128
+    images[0, 0, 27] = images[0, 27, 0] = 201
+    images[1, 5, 5] = threshold  # not bright: the image is left out
+    images[2, 13, 4] = threshold + 1
     write_idx(tmp_path / "idx", "t10k", images, np.array([7, 8, 9], np.uint8))
     clouds, labels = load(tmp_path / "idx", part="test")
     assert labels.tolist() == [7, 9]
@@ -77,6 +86,8 @@ def test_images_become_clouds_of_bright_pixels_in_place(load, tmp_path):
 def test_bad_folders_and_files_are_told(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"train-images-idx3-ubyte\.gz.*nothing"):
         wh.datasets.mnist(tmp_path / "none")
+    with pytest.raises(ValueError, match="threshold is 255"):
+        wh.datasets.mnist(tmp_path, threshold=255)
     with pytest.raises(ValueError, match="train"):
         wh.datasets.mnist(tmp_path, part="valid")
     write_idx(tmp_path / "cut", "train", np.zeros((2, 28, 28), np.uint8)[:, :20], np.zeros(2, np.uint8))

@@ -1,0 +1,128 @@
+"""The criterion matrix of a table of divergences, and what its spectrum says of every embedding. NumPy and SciPy only.
+
+With ``J = I - 11'/n`` a table D is one of squared Euclidean distances if and only if it is hollow and ``F = -JDJ`` is
+positive semidefinite (Schoenberg 1935). Negative eigenvalues of F are what no Euclidean space can hold. Nearest to D
+among the tables with ``-JD'J`` positive semidefinite is D with these left out of F, at the sum of their squares: a
+lower bound on the stress. Made hollow by ``d_ij - (d_ii + d_jj) / 2``, it is a table of squared Euclidean distances,
+and its stress an upper bound.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import linalg
+
+from ._validation import as_divergences
+
+
+class Bounds(NamedTuple):
+    """Between which the least stress lies that any embedding can have, of whatever length."""
+
+    lower: float
+    upper: float
+
+
+def criterion(divergences: ArrayLike) -> NDArray[np.float64]:
+    """Return the criterion matrix, ``-JDJ``: twice the scalar products of centred vectors, where there are any.
+
+    Parameters
+    ----------
+    divergences
+        Squared distances, each cloud with each.
+
+    Examples
+    --------
+    >>> criterion([[0.0, 4.0], [4.0, 0.0]])
+    array([[ 2., -2.],
+           [-2.,  2.]])
+    """
+    return -centred(as_divergences(divergences))
+
+
+def spectrum(divergences: ArrayLike) -> NDArray[np.float64]:
+    """Return the eigenvalues of the criterion matrix, by falling size.
+
+    Parameters
+    ----------
+    divergences
+        Squared distances, each cloud with each.
+
+    Examples
+    --------
+    >>> spectrum([[0.0, 4.0], [4.0, 0.0]]).round(6) + 0.0
+    array([4., 0.])
+    """
+    return np.asarray(linalg.eigvalsh(criterion(divergences)), np.float64)[::-1]
+
+
+def is_euclidean(divergences: ArrayLike, *, rtol: float = 1e-6) -> bool:
+    """Return whether vectors exist that have these squared distances.
+
+    Parameters
+    ----------
+    divergences
+        Squared distances, each cloud with each.
+    rtol
+        Size of a negative eigenvalue, as a share of the largest, that counts as rounding.
+
+    Examples
+    --------
+    >>> is_euclidean([[0, 1, 4], [1, 0, 1], [4, 1, 0]])  # three points on a line
+    True
+    >>> is_euclidean([[0, 1, 9], [1, 0, 1], [9, 1, 0]])
+    False
+    """
+    values = spectrum(divergences)
+    return bool(values[-1] >= -rtol * max(values[0], 0.0))
+
+
+def bounds(divergences: ArrayLike) -> Bounds:
+    """Return between which the least stress lies: the squared errors, summed over the whole table.
+
+    Parameters
+    ----------
+    divergences
+        Squared distances, each cloud with each.
+
+    Examples
+    --------
+    >>> bounds([[0.0, 1.0], [1.0, 0.0]])
+    Bounds(lower=0.0, upper=0.0)
+    """
+    table = as_divergences(divergences)
+    inside = truncated(table)
+    return Bounds(squared_error(table, inside), squared_error(table, made_hollow(inside)))
+
+
+def centred(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return a symmetric table without the means of its rows and columns, ``JDJ``."""
+    means = table.mean(axis=0)
+    return np.asarray(table - (means + means[:, None]) + means.mean())
+
+
+def truncated(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the nearest table whose criterion matrix is positive semidefinite.
+
+    The means of rows and columns stay as they are, ``PD + DP - PDP`` with ``P = 11'/n``: the last sign is what
+    ``D = JDJ + PD + DP - PDP`` asks for, though the paper prints a plus.
+    """
+    inner = centred(table)
+    values, vectors = linalg.eigh(inner)
+    lost = values > 0  # of JDJ, so they are the negative ones of the criterion matrix
+    part = vectors[:, lost]
+    outside = (part * values[lost]) @ part.T
+    return np.asarray(table - (outside + outside.T) / 2)
+
+
+def made_hollow(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the only hollow table with the same criterion matrix; non-negative where that is semidefinite."""
+    own = np.diag(table) / 2
+    hollow = np.maximum(table - (own + own[:, None]), 0)
+    np.fill_diagonal(hollow, 0)
+    return np.asarray(hollow)
+
+
+def squared_error(table: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+    """Return the stress: the squared differences of two tables, summed over all entries."""
+    return float(((table - other) ** 2).sum())

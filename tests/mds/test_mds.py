@@ -1,0 +1,264 @@
+"""Euclidean distance matrices: closed forms, properties of projections, and a general convex solver beside ours."""
+
+import logging
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial.distance import pdist, squareform
+from sklearn.metrics import pairwise_distances
+
+from scwormhole import mds
+
+PROJECTIONS = [mds.project_conditional, mds.project_hollow, mds.project_nonnegative]
+
+
+def euclidean(n=12, dim=3, seed=0):
+    return squareform(pdist(np.random.default_rng(seed).normal(size=(n, dim)), "sqeuclidean"))
+
+
+def anything(n=10, seed=0):
+    """A table of divergences that no points have."""
+    table = np.random.default_rng(seed).gamma(1.0, size=(n, n))
+    return np.tril(table, -1) + np.tril(table, -1).T
+
+
+def symmetric(n=8, seed=0):
+    table = np.random.default_rng(seed).normal(size=(n, n))
+    return table + table.T
+
+
+def inside_cone(table):
+    n = len(table)
+    centring = np.eye(n) - 1 / n
+    return np.linalg.eigvalsh(-centring @ table @ centring).min() >= -1e-9 * np.abs(table).max()
+
+
+def stress(table, other):
+    return ((table - other) ** 2).sum()
+
+
+seeds = st.integers(0, 2**31)
+
+
+def test_criterion_is_twice_the_scalar_products_of_centred_points():
+    points = np.random.default_rng(0).normal(size=(9, 4))
+    points -= points.mean(0)
+    found = mds.criterion(pairwise_distances(points, metric="sqeuclidean"))
+    np.testing.assert_allclose(found, 2 * points @ points.T, atol=1e-12)
+
+
+def test_spectrum_falls_and_belongs_to_the_criterion_matrix():
+    table = anything()
+    values = mds.spectrum(table)
+    assert (np.diff(values) <= 0).all()
+    np.testing.assert_allclose(values.sum(), np.trace(mds.criterion(table)))
+    np.testing.assert_allclose((values**2).sum(), (mds.criterion(table) ** 2).sum())
+
+
+def test_points_are_euclidean_and_broken_triangles_are_not():
+    assert mds.is_euclidean(euclidean())
+    assert not mds.is_euclidean(anything())
+    assert mds.is_euclidean(np.zeros((3, 3)))
+
+
+@given(seeds)
+@settings(max_examples=25, deadline=None)
+def test_lower_bound_is_the_sum_of_squared_negative_eigenvalues_and_below_the_upper(seed):
+    table = anything(seed=seed)
+    found = mds.bounds(table)
+    values = mds.spectrum(table)
+    np.testing.assert_allclose(found.lower, (values[values < 0] ** 2).sum(), rtol=1e-9)
+    assert found.lower <= found.upper
+
+
+def test_upper_bound_is_the_papers():
+    table = anything()
+    values, vectors = np.linalg.eigh(mds.criterion(table))
+    lost = values < 0
+    shift = (vectors[:, lost] ** 2 * values[lost]).sum(1) / 2
+    upper = ((shift[:, None] + shift) ** 2).sum() + (values[lost] ** 2).sum()
+    np.testing.assert_allclose(mds.bounds(table).upper, upper, rtol=1e-9)
+
+
+@pytest.mark.parametrize("project", PROJECTIONS)
+@given(seeds)
+@settings(max_examples=15, deadline=None)
+def test_projections_are_idempotent_and_bring_no_two_tables_farther_apart(project, seed):
+    one, other = symmetric(seed=seed), symmetric(seed=seed + 1)
+    np.testing.assert_allclose(project(project(one)), project(one), atol=1e-9)
+    assert stress(project(one), project(other)) <= stress(one, other) * (1 + 1e-9)
+
+
+@given(seeds)
+@settings(max_examples=15, deadline=None)
+def test_the_conditional_projection_is_the_nearest_of_its_set(seed):
+    table = symmetric(seed=seed)
+    found = mds.project_conditional(table)
+    assert inside_cone(found)
+    # optimal in a cone: the residual is orthogonal to the point, and at no sharp angle with the cone
+    residual = table - found
+    np.testing.assert_allclose((residual * found).sum(), 0, atol=1e-8)
+    for other in (euclidean(8, seed=seed), mds.project_conditional(symmetric(seed=seed + 2))):
+        assert (residual * other).sum() <= 1e-8
+    # the means of rows stay, which the sign printed in the paper would not give
+    np.testing.assert_allclose(found.mean(0), table.mean(0), atol=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_nearest_edm_agrees_with_a_general_convex_solver(seed):
+    cvxpy = pytest.importorskip("cvxpy")
+    table = anything(7, seed)
+    n = len(table)
+    centring = np.eye(n) - 1 / n
+    unknown = cvxpy.Variable((n, n), symmetric=True)
+    rules = [cvxpy.diag(unknown) == 0, unknown >= 0, -centring @ unknown @ centring >> 0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the peer's own
+        least = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum_squares(unknown - table)), rules).solve(solver="CLARABEL")
+    found = mds.nearest_edm(table, tol=1e-7, progress=False)
+    np.testing.assert_allclose(found.stress, least, rtol=1e-5)
+    np.testing.assert_allclose(found.distances, unknown.value, atol=2e-3 * table.max())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_nearest_edm_agrees_with_dykstra_over_the_three_sets(seed):
+    table = anything(9, seed)
+    slow, reached = mds.dykstra(table, tol=1e-8)
+    assert reached
+    found = mds.nearest_edm(table, tol=1e-8, progress=False)
+    np.testing.assert_allclose(found.distances, slow, atol=1e-4 * table.max())
+
+
+def test_dykstra_finds_the_nearest_point_where_alternating_projections_do_not():
+    # two half-spaces of 2 x 2 tables: below 1 on average, and the off-diagonal at most the diagonal
+    def low(x):
+        return x - max(x.mean() - 1, 0)
+
+    def diagonal(x):
+        tilt = np.array([[-0.5, 0.5], [0.5, -0.5]])
+        return x - max((x * tilt).sum(), 0) * tilt
+
+    def first_entry(x):
+        return np.where([[True, False], [False, False]], np.minimum(x, 0), x)
+
+    start = np.array([[4.0, 3.0], [3.0, 0.0]])
+    sets = (low, diagonal, first_entry)
+    found, reached = mds.dykstra(start, sets)
+    assert reached
+    plain = start
+    for _ in range(2_000):
+        for project in sets:
+            plain = project(plain)
+    for project in sets:
+        np.testing.assert_allclose(project(found), found, atol=1e-6)
+    assert stress(found, start) < stress(plain, start) - 1e-3
+
+
+@given(seeds)
+@settings(max_examples=15, deadline=None)
+def test_nearest_edm_is_euclidean_and_lies_between_the_bounds(seed):
+    table = anything(8, seed)
+    found = mds.nearest_edm(table, progress=False)
+    assert found.converged
+    assert mds.is_euclidean(found.distances, rtol=1e-9)
+    lower, upper = mds.bounds(table)
+    np.testing.assert_allclose(found.bounds, (lower, upper), rtol=1e-9)
+    assert lower * (1 - 1e-9) <= found.lower <= found.stress <= upper * (1 + 1e-9)
+    assert found.gap <= 1e-4 * found.stress
+    np.testing.assert_allclose(found.stress, stress(found.distances, table), rtol=1e-9)
+
+
+def test_a_euclidean_table_is_its_own_nearest():
+    table = euclidean()
+    found = mds.nearest_edm(table, progress=False)
+    np.testing.assert_allclose(found.distances, table, atol=1e-9)
+    assert found.converged
+    assert found.n_iter <= 2
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_units_do_not_matter(unit):
+    table = anything()
+    one, other = (mds.nearest_edm(table * factor, progress=False) for factor in (1.0, unit))
+    np.testing.assert_allclose(other.distances, one.distances * unit, rtol=1e-6, atol=1e-9 * unit)
+    np.testing.assert_allclose(other.stress, one.stress * unit**2, rtol=1e-6)
+
+
+def test_embedding_has_the_distances_of_the_nearest_table():
+    found = mds.nearest_edm(anything(), progress=False)
+    z = found.embedding()
+    np.testing.assert_allclose(squareform(pdist(z, "sqeuclidean")), found.distances, atol=1e-6)
+    assert found.embedding(3).shape == (10, 3)
+
+
+def test_classical_mds_gives_points_back_up_to_a_motion():
+    points = np.random.default_rng(0).normal(size=(15, 3))
+    table = pairwise_distances(points, metric="sqeuclidean")
+    z = mds.classical_mds(table)
+    assert z.shape == (15, 3)
+    np.testing.assert_allclose(pairwise_distances(z, metric="sqeuclidean"), table, atol=1e-9)
+    np.testing.assert_allclose(z.mean(0), 0, atol=1e-12)
+    assert (np.diff((z**2).sum(0)) <= 0).all()
+    np.testing.assert_array_equal(mds.classical_mds(table, 5)[:, 3:], 0)
+    np.testing.assert_allclose(mds.classical_mds(table, 2), z[:, :2])
+
+
+def test_classical_mds_is_worse_than_the_nearest_table():
+    table = anything()
+    z = mds.classical_mds(table)
+    assert stress(squareform(pdist(z, "sqeuclidean")), table) > mds.nearest_edm(table, progress=False).stress
+
+
+def test_too_few_steps_are_told_with_the_gap():
+    with pytest.warns(UserWarning, match="stopped after 2 decompositions.*raise max_iter"):
+        found = mds.nearest_edm(anything(20), max_iter=2, tol=1e-9, progress=False)
+    assert not found.converged
+    assert found.n_iter == 2
+    assert found.gap > 0
+
+
+def test_large_tables_tell_their_cost_beforehand(caplog, monkeypatch):
+    monkeypatch.setattr("scwormhole.mds._nearest.SLOW_FROM", 10)
+    with caplog.at_level(logging.INFO):
+        mds.nearest_edm(anything(), progress=False)
+    assert "decompositions" in caplog.text
+
+
+def test_rounding_is_put_right_with_a_warning():
+    table = euclidean()
+    table[0, 1] += 1e-7
+    with pytest.warns(UserWarning, match="not quite symmetric"):
+        found = mds.criterion(table)
+    np.testing.assert_array_equal(found, found.T)
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        (np.zeros((2, 3)), r"shape \(2, 3\)"),
+        (np.zeros(4), r"shape \(4,\)"),
+        (np.zeros((1, 1)), "at least two clouds"),
+        (np.array([[0, np.nan], [np.nan, 0]]), "2 entries that are not finite, the first in row 0, column 1"),
+        (np.array([[0, 1.0], [2.0, 0]]), "not symmetric: entries differ by up to 1, most in row 0, column 1"),
+        (np.array([[0, 1.0], [1.0, 3.0]]), "not hollow.*row 1, column 1"),
+        (np.array([[0, -1.0], [-1.0, 0]]), "negative entries"),
+    ],
+)
+@pytest.mark.parametrize("use", [mds.criterion, mds.bounds, mds.classical_mds, mds.nearest_edm])
+def test_what_is_not_a_table_of_divergences_is_refused(use, table, words):
+    with pytest.raises(ValueError, match=words):
+        use(table)
+
+
+def test_bad_settings_are_refused():
+    with pytest.raises(ValueError, match="tol is 2"):
+        mds.nearest_edm(anything(), tol=2)
+    with pytest.raises(ValueError, match="max_iter is 0"):
+        mds.nearest_edm(anything(), max_iter=0)
+    with pytest.raises(ValueError, match="n_components is 0"):
+        mds.classical_mds(anything(), 0)
+    with pytest.raises(ValueError, match="symmetric"):
+        mds.dykstra([[0.0, 1.0], [2.0, 0.0]])
