@@ -18,7 +18,6 @@ from pathlib import Path
 
 import data as real_data
 import numpy as np
-from machine import encoder_flops, sgemm_rate
 
 import scwormhole as wh
 
@@ -86,7 +85,6 @@ def worker(row: str, folder: Path, changes: dict) -> dict:
     return {
         "seconds": seconds,
         "rate": len(z) / took,
-        "share": encoder_flops(model, halves.test) / took / sgemm_rate(),
         "fidelity": f.__dict__,
         "base": base,
         "accuracy": accuracy,
@@ -114,8 +112,8 @@ def main() -> None:
         return
     lines = [
         "| cohort | fidelity (floor) | base alone | exact | MSE, scaled | recall at 10 | labels "
-        "| seconds (limit) | steps | clouds/s | share of sgemm | peak memory |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|",
+        "| seconds (limit) | steps | clouds/s | peak memory |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     print("\n".join(lines), flush=True)
     for row in arguments.rows:
@@ -149,7 +147,6 @@ def table_row(row: str, found: dict) -> str:
         f"{found['seconds']:.0f} ({limit})",
         f"{found['steps']}" + ("" if found["converged"] else " (not converged)"),
         f"{found['rate']:.0f}",
-        f"{found['share']:.0%}",
         f"{found['peak_gib']:.1f} GiB",
     ]
     return "| " + " | ".join(cells) + " |"

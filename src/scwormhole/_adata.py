@@ -42,6 +42,7 @@ Slot = Literal["obs", "var", "obsm", "obsp", "layers", "uns"]
 Kind = Literal["niches", "groups", "metacells"]
 MAKERS: dict[str, str] = {"niches": "wh.pp.niches", "groups": "wh.pp.groups", "metacells": "wh.pp.metacells"}
 EMBEDDING = "wormhole"  # the kind of a record that tl.wormhole writes
+EMBEDDABILITY = "embeddability"  # the same of tl.embeddability
 SHOWN = 20  # keys that an error lists
 
 logger = logging.getLogger(__name__)
@@ -409,15 +410,16 @@ def write_embedding(
     return slots
 
 
-def read_record(adata: AnnData, key: str = EMBEDDING) -> dict[str, Any]:
-    """Return the record that ``tl.wormhole`` wrote to ``uns``, or say which there are."""
+def read_record(adata: AnnData, key: str = EMBEDDING, *, kind: str = EMBEDDING) -> dict[str, Any]:
+    """Return the record that ``tl.wormhole`` or ``tl.embeddability`` wrote to ``uns``, or say which there are."""
     held = adata.uns.get(key)
-    if _kind(held) == EMBEDDING:
+    if _kind(held) == kind:
         record: dict[str, Any] = held
         return record
-    known = [name for name, other in adata.uns.items() if _kind(other) == EMBEDDING]
+    known = [name for name, other in adata.uns.items() if _kind(other) == kind]
     there = f"; {known_keys(known, key)}" if known else ""
-    raise KeyError(f"adata.uns has no embedding {key!r}{there}. Run wh.tl.wormhole(adata) first, or give its key.")
+    what = "embedding" if kind == EMBEDDING else kind
+    raise KeyError(f"adata.uns has no {what} {key!r}{there}. Run wh.tl.{kind}(adata) first, or give its key.")
 
 
 def read_embedding(adata: AnnData, key: str = EMBEDDING) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

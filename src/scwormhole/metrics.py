@@ -215,15 +215,16 @@ def compared(tables: Tables, scale: float) -> tuple[float, float, float, float, 
     pairs = np.triu_indices(len(tables.true), 1)
     wanted, found, near = (table[pairs] for table in tables)
     return (
-        _correlation(found, wanted),
-        _correlation(near, wanted),
+        correlation(found, wanted),
+        correlation(near, wanted),
         float((((found - wanted) * scale) ** 2).mean()),
         float(np.abs(found - wanted).mean() / wanted.mean()) if wanted.mean() > 0 else 0.0,
         _recall(tables.predicted, tables.true),
     )
 
 
-def _correlation(found: NDArray[Any], wanted: NDArray[Any]) -> float:
+def correlation(found: NDArray[Any], wanted: NDArray[Any]) -> float:
+    """Return Pearson's correlation, NaN where there is none."""
     if not found.std() > 0 or not wanted.std() > 0:
         return float("nan")
     return float(np.corrcoef(found, wanted)[0, 1])
@@ -248,4 +249,4 @@ def _exact(clouds: PointClouds, predicted: NDArray[Any], metric: Any, n_exact: i
         return None
     exact = pairwise(clouds[:count], metric, solver="exact", progress=False)
     pairs = np.triu_indices(count, 1)
-    return _correlation(predicted[pairs], exact[pairs])
+    return correlation(predicted[pairs], exact[pairs])

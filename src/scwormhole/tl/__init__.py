@@ -3,6 +3,7 @@
 from ._decode import barycenters, decode, interpolate
 from ._distances import distances
 from ._embed import embed, model, wormhole
+from ._embeddability import embeddability
 from ._maps import diffmap, umap
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "diffmap",
     "distances",
     "embed",
+    "embeddability",
     "interpolate",
     "model",
     "umap",
