@@ -206,6 +206,12 @@ def test_classical_mds_gives_points_back_up_to_a_motion():
     np.testing.assert_allclose(mds.classical_mds(table, 2), z[:, :2])
 
 
+def test_classical_mds_at_full_width_has_just_the_stress_of_the_upper_bound():
+    table = anything()
+    found = stress(squareform(pdist(mds.classical_mds(table), "sqeuclidean")), table)
+    np.testing.assert_allclose(found, mds.bounds(table).upper, rtol=1e-9)
+
+
 def test_classical_mds_is_worse_than_the_nearest_table():
     table = anything()
     z = mds.classical_mds(table)

@@ -4,7 +4,7 @@ With ``J = I - 11'/n`` a table D is one of squared Euclidean distances if and on
 positive semidefinite (Schoenberg 1935). Negative eigenvalues of F are what no Euclidean space can hold. Nearest to D
 among the tables with ``-JD'J`` positive semidefinite is D with these left out of F, at the sum of their squares: a
 lower bound on the stress. Made hollow by ``d_ij - (d_ii + d_jj) / 2``, it is a table of squared Euclidean distances,
-and its stress an upper bound.
+and its stress an upper bound: that of classical scaling with all components, which makes the same table.
 """
 
 from typing import NamedTuple
