@@ -13,7 +13,7 @@ from scwormhole.mds import Embeddability
 pytest.importorskip("ot")
 
 
-def shifted(n=24, size=30, spread=3.0, seed=0):
+def shifted(n=24, size=32, spread=3.0, seed=0):
     """Samples of one distribution, moved about: transport is the distance of means, and Euclidean."""
     rng = np.random.default_rng(seed)
     return wh.PointClouds.from_list([rng.normal(size=(size, 2)) + spread * rng.normal(size=2) for _ in range(n)])
@@ -65,7 +65,7 @@ def test_numbers_are_those_of_the_solved_table(simplex):
 
 
 def test_noise_is_what_two_samples_of_one_distribution_are_apart():
-    clouds = shifted(n=30, size=40, spread=0.0)
+    clouds = shifted(n=30, spread=0.0)
     found = wh.tl.embeddability(clouds, epsilons=[], progress=False)
     # nothing but noise, so all of a divergence is: but for what halves, of half the size, are off a 1 / size law
     assert 0.7 < found.noise < 1.3
@@ -102,7 +102,7 @@ def test_the_best_epsilon_keeps_transport_and_agrees_between_halves(moved):
 
 
 def test_it_is_seeded_and_takes_a_sample():
-    clouds = shifted(n=30)
+    clouds = shifted(n=24)
     one, same, other = (
         wh.tl.embeddability(clouds, n_clouds=10, epsilons=[], progress=False, rng=rng) for rng in (1, 1, 2)
     )
