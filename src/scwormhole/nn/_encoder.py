@@ -77,6 +77,9 @@ class Encoder(nnx.Module):
         elif not post or width != n_components or nugget:
             out = nnx.Linear(width, n_free + nugget, rngs=rngs)
         self.out = out  # none in the paper's: the mean over the points is the embedding
+        # normalised points have squared distances of about twice the width, and the authors' program takes the mean
+        # over components for their sum; without that the first losses are so large that Adam's moments do not recover
+        self.shrink = 1.0 if out is not None else width**-0.5
 
     def __call__(self, points: Array, weights: Array, features: Array, noise: Array) -> tuple[Array, Array]:
         """Embed clouds.
@@ -106,7 +109,7 @@ class Encoder(nnx.Module):
         pooled = jnp.einsum("bn,bnw->bw", weights, h if self.norm is None else self.norm(h))
         if self.base:
             pooled = jax.nn.gelu(self.wide(jnp.concatenate([pooled, shape], -1)))
-        vectors, noise = self._with_nugget(pooled if self.out is None else self.out(pooled), noise)
+        vectors, noise = self._with_nugget(self.shrink * pooled if self.out is None else self.out(pooled), noise)
         if not self.base:
             return vectors, noise
         return jnp.concatenate([features[:, : self.n_fixed], shape @ self.stretch[...] + vectors], -1), noise
