@@ -5,17 +5,18 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import datasets, mds, metrics, ot, pl, pp, tl
+    from . import baselines, datasets, mds, metrics, ot, pl, pp, tl
     from .clouds import Cloud, PointClouds
     from .model import Wormhole
 
-__all__ = ["Cloud", "PointClouds", "Wormhole", "datasets", "mds", "metrics", "ot", "pl", "pp", "tl"]
+__all__ = ["Cloud", "PointClouds", "Wormhole", "baselines", "datasets", "mds", "metrics", "ot", "pl", "pp", "tl"]
 __version__ = version("scwormhole")
 
 _ROOM_OF = {
     "Cloud": "clouds",
     "PointClouds": "clouds",
     "Wormhole": "model",
+    "baselines": "baselines",
     "datasets": "datasets",
     "mds": "mds",
     "metrics": "metrics",
