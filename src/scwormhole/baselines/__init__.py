@@ -2,5 +2,6 @@
 
 from ._common import knn_labels
 from ._frechet import Frechet
+from ._gaussian_gw import GaussianGW
 
-__all__ = ["Frechet", "knn_labels"]
+__all__ = ["Frechet", "GaussianGW", "knn_labels"]

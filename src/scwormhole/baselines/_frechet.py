@@ -1,8 +1,7 @@
 """Clouds taken for Gaussians, whose W2 has a closed form. NumPy on padded arrays.
 
 For covariances ``S = F F'`` and ``T = G G'`` the trace of ``(S^1/2 T S^1/2)^1/2`` is the sum of the singular values of
-``F' G``, whatever the factors are. So a factor is found once a cloud: the centred points themselves where they are
-fewer than the dimensions, the triangle of their QR decomposition where they are more.
+``F' G``, whatever the factors are. So a factor is found once a cloud, and a pair takes one small decomposition.
 """
 
 from typing import Self
@@ -11,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scwormhole.ot._cohort import Cohort
-from scwormhole.ot._solver import centred, fill
 
 from ._common import Array, Comparison, Kept
+from ._gaussians import mean_and_factor
 
 
 class Frechet(Comparison):
@@ -58,10 +57,7 @@ class Frechet(Comparison):
         return int(2 * x[1].shape[-1] * y[1].shape[-1] + self.dim_)
 
     def _keep(self, points: Array, weights: Array) -> Kept:
-        near, means = centred(*fill(points, weights))
-        factors = near * np.sqrt(weights / weights.sum(axis=1, keepdims=True, dtype=np.float64))[..., None]  # [b, n, d]
-        if factors.shape[1] > factors.shape[2]:
-            factors = np.linalg.qr(factors, mode="r")
+        means, factors = mean_and_factor(points, weights)
         return means, factors.transpose(0, 2, 1), (factors**2).sum(axis=(1, 2))
 
     def _compare(self, x: Kept, y: Kept) -> NDArray[np.float64]:
