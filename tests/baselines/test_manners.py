@@ -12,6 +12,8 @@ from scwormhole.baselines import _common
 MODELS = [
     baselines.Frechet(),
     baselines.GaussianGW(),
+    baselines.LinearOT(n_points=24),
+    baselines.SlicedFeatures(solver="exact", n_pairs=100),
 ]
 DIMS = [2, 6]
 every_model = pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
@@ -102,6 +104,24 @@ def test_units_are_the_users(model, clouds):
 def test_the_same_seed_gives_the_same(model, clouds):
     one, other = (clone(model).fit(clouds).pairwise(clouds) for _ in range(2))
     np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (baselines.LinearOT(n_points=0), "n_points is 0"),
+        (baselines.LinearOT(solver="auto"), "give one of 'exact', 'sinkhorn'"),
+        (baselines.LinearOT(solver="sinkhorn", epsilon=0.0), "epsilon is 0"),
+        (baselines.LinearOT(reference=np.eye(5)), "reference has 5 dimensions"),
+        (baselines.SlicedFeatures(n_directions=1.5), r"n_directions is 1\.5"),
+        (baselines.SlicedFeatures(n_cells=0), "n_cells is 0"),
+        (baselines.SlicedFeatures(n_pairs=True), "n_pairs is True"),
+        (baselines.SlicedFeatures(metric="S1"), "squared Euclidean"),
+    ],
+)
+def test_bad_parameters_are_refused(model, message, make_clouds):
+    with pytest.raises(ValueError, match=message):
+        model.fit(make_clouds(4, 2))
 
 
 @every_model

@@ -3,5 +3,7 @@
 from ._common import knn_labels
 from ._frechet import Frechet
 from ._gaussian_gw import GaussianGW
+from ._linear_ot import LinearOT
+from ._sliced import SlicedFeatures
 
-__all__ = ["Frechet", "GaussianGW", "knn_labels"]
+__all__ = ["Frechet", "GaussianGW", "LinearOT", "SlicedFeatures", "knn_labels"]

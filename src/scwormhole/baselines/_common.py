@@ -4,14 +4,14 @@ A rival either embeds, and is an ``Embedding``, or compares what it keeps of two
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import NotFittedError
 
-from scwormhole.ot._cohort import Cohort, as_cohort
+from scwormhole.ot._cohort import Batch, Cohort, as_cohort
 from scwormhole.ot._estimator import Estimator
 from scwormhole.ot._pool import BATCH_NUMBERS
 from scwormhole.ot._solver import squared_gaps
@@ -168,28 +168,31 @@ class Comparison(Baseline):
         """Return what is kept of the clouds of a padded batch."""
 
     @abstractmethod
-    def _compare(self, x: Kept, y: Kept) -> NDArray[np.float64]:
-        """Return the divergences of what was kept, whose first axes may be any that fit each other."""
+    def _paired(self, x: Kept, y: Kept) -> NDArray[np.float64]:
+        """Divergences of what was kept, whose first axes may be any that fit each other."""
 
-    @property
     @abstractmethod
-    def _width(self) -> int:
-        """Numbers held for each point of a cloud that is looked at."""
+    def _size(self, rung: int) -> int:
+        """Return the numbers held for a cloud of a padded size that is looked at."""
 
     @abstractmethod
     def _work(self, x: Kept, y: Kept) -> int:
         """Return the numbers held for a pair that is compared."""
 
+    def _crossed(self, x: Kept, y: Kept) -> NDArray[np.float64]:
+        """Divergences of each that was kept from each."""
+        return self._paired(tuple(part[:, None] for part in x), tuple(part[None] for part in y))
+
     def pairwise(self, first: Cohort, second: Cohort | None = None) -> NDArray[np.float64]:
         first = self._known(first, "first")
         others = first if second is None else self._known(second, "second")
         table = np.zeros((len(first), len(others)))
-        blocks = _blocks(others.rungs, self._width)
+        all_columns = blocks(others.rungs, self._size)
         with one_thread:
-            for number, rows in enumerate(_blocks(first.rungs, self._width)):
+            for number, rows in enumerate(blocks(first.rungs, self._size)):
                 x = self._look(first, rows)
-                for columns in blocks[number:] if second is None else blocks:
-                    same = second is None and columns is blocks[number]
+                for columns in all_columns[number:] if second is None else all_columns:
+                    same = second is None and columns is all_columns[number]
                     found = self._tile(x, x if same else self._look(others, columns))
                     found = (found + found.T) / 2 if same else found
                     table[np.ix_(rows, columns)] = found
@@ -203,10 +206,10 @@ class Comparison(Baseline):
         first, second = self._known_pairs(first, second)
         out = np.empty(len(first))
         with one_thread:
-            for some in _blocks(np.maximum(first.rungs, second.rungs), self._width):
+            for some in blocks(np.maximum(first.rungs, second.rungs), self._size):
                 x, y = self._look(first, some), self._look(second, some)
                 for rows in _steps(len(some), self._work(x, y)):
-                    out[some[rows]] = self._compare(_part(x, rows), _part(y, rows))
+                    out[some[rows]] = self._paired(_part(x, rows), _part(y, rows))
         return out
 
     def _look(self, clouds: Cohort, some: NDArray[np.int64]) -> Kept:
@@ -218,9 +221,9 @@ class Comparison(Baseline):
         work = self._work(x, y)
         found = np.empty((len(x[0]), len(y[0])))
         for columns in _steps(len(y[0]), work):
-            some = tuple(part[None] for part in _part(y, columns))
-            for rows in _steps(len(x[0]), work * (columns.stop - columns.start)):
-                found[rows, columns] = self._compare(tuple(part[:, None] for part in _part(x, rows)), some)
+            some = _part(y, columns)
+            for rows in _steps(len(x[0]), work * len(some[0])):
+                found[rows, columns] = self._crossed(_part(x, rows), some)
         return found
 
 
@@ -279,11 +282,32 @@ def _steps(n: int, width: int) -> Iterator[slice]:
     return (slice(start, min(start + step, n)) for start in range(0, n, step))
 
 
-def _blocks(rungs: NDArray[np.int64], width: int) -> list[NDArray[np.int64]]:
-    """Return clouds of one padded size each in blocks, of few clouds where these are large."""
-    blocks = []
+def blocks(rungs: NDArray[np.int64], size: Callable[[int], int]) -> list[NDArray[np.int64]]:
+    """Return clouds of one padded size each in blocks, of few clouds where these are large.
+
+    Parameters
+    ----------
+    rungs
+        Padded size of each cloud.
+    size
+        Numbers held for a cloud of a padded size.
+    """
+    found = []
     for rung in np.unique(rungs):
-        step = int(np.clip(BATCH_NUMBERS // (rung * width), 1, MOST_ROWS))
+        step = int(np.clip(BATCH_NUMBERS // size(int(rung)), 1, MOST_ROWS))
         members = np.flatnonzero(rungs == rung)
-        blocks += [members[start : start + step] for start in range(0, len(members), step)]
-    return blocks
+        found += [members[start : start + step] for start in range(0, len(members), step)]
+    return found
+
+
+def batches(clouds: Cohort, width: int) -> Iterator[Batch]:
+    """Go through a cohort in padded batches of bounded size, none of which is filled up with repeats.
+
+    Parameters
+    ----------
+    clouds
+        The cohort.
+    width
+        Numbers held for each point.
+    """
+    return (clouds.padded(some) for some in blocks(clouds.rungs, lambda rung: rung * width))

@@ -49,9 +49,8 @@ class Frechet(Comparison):
         self._begin(clouds)
         return self
 
-    @property
-    def _width(self) -> int:
-        return 2 * self.dim_
+    def _size(self, rung: int) -> int:
+        return 2 * rung * self.dim_
 
     def _work(self, x: Kept, y: Kept) -> int:
         return int(2 * x[1].shape[-1] * y[1].shape[-1] + self.dim_)
@@ -60,7 +59,7 @@ class Frechet(Comparison):
         means, factors = mean_and_factor(points, weights)
         return means, factors.transpose(0, 2, 1), (factors**2).sum(axis=(1, 2))
 
-    def _compare(self, x: Kept, y: Kept) -> NDArray[np.float64]:
+    def _paired(self, x: Kept, y: Kept) -> NDArray[np.float64]:
         (x_mean, x_factor, x_trace), (y_mean, y_factor, y_trace) = x, y
         apart = ((x_mean - y_mean) ** 2).sum(axis=-1)
         common = _nuclear(np.swapaxes(x_factor, -1, -2) @ y_factor)

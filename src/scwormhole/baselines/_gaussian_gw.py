@@ -25,10 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scwormhole.ot._cohort import Cohort, as_cohort
-from scwormhole.ot._pool import stream
 from scwormhole.ot._threads import one_thread
 
-from ._common import Embedding
+from ._common import Embedding, batches
 from ._gaussians import mean_and_factor
 
 
@@ -80,9 +79,9 @@ class GaussianGW(Embedding):
         clouds = self._known(clouds)
         z = np.zeros((len(clouds), 2 + self.dim_))
         with one_thread:
-            for batch in stream(clouds, 2 * clouds.dim):
+            for batch in batches(clouds, 2 * clouds.dim):
                 _, factors = mean_and_factor(batch.points, batch.weights)
-                spectrum = np.linalg.svd(factors, compute_uv=False)[: len(batch.index)] ** 2
+                spectrum = np.linalg.svd(factors, compute_uv=False) ** 2
                 norm = np.sqrt((spectrum**2).sum(axis=1))
                 z[batch.index, 0], z[batch.index, 1] = spectrum.sum(axis=1), norm
                 z[batch.index, 2 : 2 + spectrum.shape[1]] = spectrum
