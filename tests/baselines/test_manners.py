@@ -13,7 +13,9 @@ MODELS = [
     baselines.Frechet(),
     baselines.GaussianGW(),
     baselines.LinearOT(n_points=24),
+    baselines.Moments(solver="exact", n_pairs=100, scaled=True),
     baselines.SlicedFeatures(solver="exact", n_pairs=100),
+    baselines.SlicedRegression(solver="exact", n_pairs=100, n_directions=16),
 ]
 DIMS = [2, 6]
 every_model = pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
@@ -113,6 +115,11 @@ def test_the_same_seed_gives_the_same(model, clouds):
         (baselines.LinearOT(solver="auto"), "give one of 'exact', 'sinkhorn'"),
         (baselines.LinearOT(solver="sinkhorn", epsilon=0.0), "epsilon is 0"),
         (baselines.LinearOT(reference=np.eye(5)), "reference has 5 dimensions"),
+        (baselines.Moments(n_components=-1), "n_components is -1"),
+        (baselines.Moments(metric="GW", scaled=True), "squared Euclidean"),
+        (baselines.SlicedRegression(model="lasso"), "model is 'lasso'"),
+        (baselines.SlicedRegression(n_quantiles=0), "n_quantiles is 0"),
+        (baselines.SlicedRegression(metric="nothing"), "metric is 'nothing'"),
         (baselines.SlicedFeatures(n_directions=1.5), r"n_directions is 1\.5"),
         (baselines.SlicedFeatures(n_cells=0), "n_cells is 0"),
         (baselines.SlicedFeatures(n_pairs=True), "n_pairs is True"),

@@ -47,10 +47,11 @@ def solve_pairs(clouds: Cohort, params: dict[str, Any]) -> SolvedPairs:
 def draw_pairs(n_clouds: int, n_pairs: int, rng: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return pairs of different clouds, none of them twice; all of them if there are no more than asked for."""
     total = n_clouds * (n_clouds - 1) // 2
-    if total <= max(n_pairs, 1 << 16):
+    if total <= max(4 * n_pairs, 1 << 16):
         first, second = np.triu_indices(n_clouds, 1)
         chosen = np.sort(np.random.default_rng(rng).permutation(total)[:n_pairs])
         return first[chosen].astype(np.int64), second[chosen].astype(np.int64)
+    # there are many more than drawn, so few come twice
     drawn = np.random.default_rng(rng).integers(n_clouds, size=(4 * n_pairs + 64, 2))
     different = np.sort(drawn[drawn[:, 0] != drawn[:, 1]], axis=1)
     kept = np.sort(np.unique(different, axis=0, return_index=True)[1])[:n_pairs]
