@@ -1,7 +1,7 @@
 """Means and roots of covariances as vectors, in the manner of COVET (Haviv et al. 2024). NumPy on padded arrays.
 
-For covariances that commute, ``|S^1/2 - T^1/2|_F^2`` is what :class:`Frechet` has for them, and in general it is between
-once and twice that, since of unit traces ``tr S^1/2 T^1/2`` is at most the fidelity and at least its square. So these
+For covariances that commute, ``|S^1/2 - T^1/2|_F^2`` is what :class:`Frechet` has for them. In general it is between
+once and twice that, since for unit traces ``tr S^1/2 T^1/2`` is at most the fidelity and at least its square. So these
 vectors embed the Fréchet distance, if not without distortion.
 """
 
