@@ -131,7 +131,7 @@ class Embedding(Baseline):
         x = self.transform(self._known(first, "first"))
         y = x if second is None else self.transform(self._known(second, "second"))
         table = np.empty((len(x), len(y)))
-        for rows in _steps(len(x), len(y)):
+        for rows in steps(len(x), len(y)):
             table[rows] = self._crossed(x[rows], y)
         if second is None:
             np.fill_diagonal(table, 0.0)
@@ -141,7 +141,7 @@ class Embedding(Baseline):
         first, second = self._known_pairs(first, second)
         x, y = self.transform(first), self.transform(second)
         out = np.empty(len(x))
-        for rows in _steps(len(x), x.shape[1]):
+        for rows in steps(len(x), x.shape[1]):
             out[rows] = self._paired(x[rows], y[rows])
         return out
 
@@ -208,7 +208,7 @@ class Comparison(Baseline):
         with one_thread:
             for some in blocks(np.maximum(first.rungs, second.rungs), self._size):
                 x, y = self._look(first, some), self._look(second, some)
-                for rows in _steps(len(some), self._work(x, y)):
+                for rows in steps(len(some), self._work(x, y)):
                     out[some[rows]] = self._paired(_part(x, rows), _part(y, rows))
         return out
 
@@ -220,9 +220,9 @@ class Comparison(Baseline):
         """Compare each with each, few at a time."""
         work = self._work(x, y)
         found = np.empty((len(x[0]), len(y[0])))
-        for columns in _steps(len(y[0]), work):
+        for columns in steps(len(y[0]), work):
             some = _part(y, columns)
-            for rows in _steps(len(x[0]), work * len(some[0])):
+            for rows in steps(len(x[0]), work * len(some[0])):
                 found[rows, columns] = self._crossed(_part(x, rows), some)
         return found
 
@@ -276,7 +276,7 @@ def _part(kept: Kept, rows: slice) -> Kept:
     return tuple(part[rows] for part in kept)
 
 
-def _steps(n: int, width: int) -> Iterator[slice]:
+def steps(n: int, width: int) -> Iterator[slice]:
     """Yield stretches of rows, each of which needs so many numbers, that fit into a block."""
     step = max(1, BATCH_NUMBERS // max(width, 1))
     return (slice(start, min(start + step, n)) for start in range(0, n, step))
