@@ -164,7 +164,7 @@ def test_is_what_the_authors_compute_exactly(authors, dim, side):
 @pytest.mark.parametrize(("dim", "side"), [(2, 28), (3, 12)])
 def test_agrees_with_the_authors_defaults(authors, dim, side):
     clouds = blobs(20, dim)
-    # away from the faces of the box: these defaults average the histogram where the paper moves mass
+    # away from the faces of the box, at which their defaults and the definition differ
     model = DiffusionEMD(side=side, box=(-2, 2), n_scales=6, max_scale=10 if dim == 2 else 6).fit(clouds)
     masses = model.grid_.transform(clouds).astype(float)
     graph = sparse.csr_matrix(neighbours(model.grid_) - sparse.eye(masses.shape[1]))
