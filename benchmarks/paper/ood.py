@@ -2,9 +2,9 @@
 
     python benchmarks/paper/ood.py --data FOLDER [--quick] [--classes 8]
 
-One model a class, trained on the others for 300 steps. Fidelity is over all pairs of 128 test clouds of the class that was left out,
-five draws. "Labels" is how many of its test clouds a classifier (scikit-learn's MLP) knows that was given the vectors
-of training clouds of all classes, the unseen one among them, as in the paper.
+One model a class, trained on the others for 300 steps. Fidelity is over all pairs of 128 test clouds of the class that
+was left out, five draws. "Labels" is how many of its test clouds a classifier (scikit-learn's MLP) knows that was given
+the vectors of training clouds of all classes, the unseen one among them, as in the paper.
 """
 
 import time
