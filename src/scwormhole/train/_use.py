@@ -49,13 +49,14 @@ class Trained:
         k, unit = self.network.n_components, np.float32(self.frame.unit)
         z, noise = np.empty((len(clouds), k), np.float32), np.empty(len(clouds), np.float32)
         graph, params = self.graph, jax.device_put(self.params)
+        at_once = CACHE_NUMBERS if jax.default_backend() == "cpu" else BATCH_NUMBERS
 
         def some(batch: PaddedBatch) -> tuple[NDArray[np.int64], Any]:
             known = nothing_known(len(batch.points), k)
             if self.base is not None:
                 features, own = self.base.features(batch.points, batch.weights)
                 known = Embedded(features / unit, own / unit**2)
-            rows = min(self._rows(batch.points.shape[1], CACHE_NUMBERS), len(batch.points))
+            rows = min(self._rows(batch.points.shape[1], at_once), len(batch.points))
             feed = (*self.frame.points(batch), *known)
             return batch.index, jax.device_get(_encode(params, feed, len(batch.index), graph=graph, rows=rows))
 
