@@ -163,6 +163,7 @@ def main() -> None:
     curves = {"wassersteinwormhole 0.3.7 (training batches)": smoothed(np.array(found["curve"]))}
     kinds = {"paper": "Wormhole.paper()", "decoder": "Wormhole()", "plain": "Wormhole(coeff_dec=0)"}
     reached: dict[str, tuple[float, int] | None] = {}
+    n_steps = 0  # of the same network as the peer's
     for kind, name in kinds.items():
         ours = run(sys.executable, OURS, source, str(folder / "ours.npy"), seconds, kind)
         z = np.load(folder / "ours.npy")
@@ -172,8 +173,9 @@ def main() -> None:
         )
         print(lines[-1], flush=True)
         curves[f"{name} (held-out clouds)"] = np.array(ours["curve"])[:, :2]
+        n_steps = ours["n_steps"] if kind == "paper" else n_steps
         reached[kind] = next(((at, step) for at, value, step in ours["curve"] if value >= GOAL), None)
-    lines += ["", *time_to_goal(reached, found["constructed"], per_step)]
+    lines += ["", *time_to_goal(reached, n_steps, found["constructed"], per_step)]
     print("\n".join(lines[-2:]))
     if arguments.out:
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
@@ -181,21 +183,21 @@ def main() -> None:
         draw(arguments.out.with_suffix(".png"), curves)
 
 
-def time_to_goal(reached: dict, constructed: float, per_step: float) -> list[str]:
+def time_to_goal(reached: dict, n_steps: int, constructed: float, per_step: float) -> list[str]:
     """Return in words how long each takes to the goal; the peer's steps are taken from ours of the same network."""
     if reached["plain"] is None:
         return [f"`Wormhole(coeff_dec=0)` did not reach a held-out correlation of {GOAL}."]
     ours = reached["plain"][0]
     said = f"`Wormhole(coeff_dec=0)` passes a held-out correlation of {GOAL} after {ours:.0f} s, compilation included. "
     if reached["paper"] is None:
-        return [said + "`Wormhole.paper()` did not reach it in its time, so the peer's time is not known."]
-    seconds, step = reached["paper"]
-    peer = constructed + step * per_step
-    return [
-        said
-        + f"`Wormhole.paper()` needs {step} steps, {seconds:.0f} s. As many steps of the peer would take {peer:.0f} s "
-        f"(extrapolated), {peer / ours:.0f} times as long as ours."
-    ]
+        peer, more = constructed + n_steps * per_step, "more than "
+        said += f"`Wormhole.paper()` has not reached it after {n_steps} steps. "
+    else:
+        seconds, step = reached["paper"]
+        peer, more = constructed + step * per_step, ""
+        said += f"`Wormhole.paper()` needs {step} steps, {seconds:.0f} s. "
+    said += f"As many would take the peer {peer:.0f} s (extrapolated), "
+    return [said + f"{more}{peer / ours:.0f} times as long as ours."]
 
 
 def smoothed(curve: np.ndarray, window: int = 8) -> np.ndarray:
