@@ -33,14 +33,30 @@ MEMORY = 10  # steps that L-BFGS remembers
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class NearestEDM:
-    """A Euclidean distance matrix, and how near it is known to be to the nearest."""
+    """A Euclidean distance matrix, and how near it is known to be to the nearest.
 
-    distances: NDArray[np.float64]  # [n, n] squared distances
-    stress: float  # squared differences from what was asked for, over the whole table
-    lower: float  # no Euclidean distance matrix has less stress than this
-    bounds: Bounds  # what was known before the first step: the paper's bounds
+    Parameters
+    ----------
+    distances
+        Squared distances, each cloud with each.
+    stress
+        Squared differences from what was asked for, summed over the whole table.
+    lower
+        No Euclidean distance matrix has less stress than this.
+    bounds
+        What was known before the first step: the paper's bounds.
+    n_iter
+        Decompositions that were made.
+    converged
+        Whether the gap was closed.
+    """
+
+    distances: NDArray[np.float64]
+    stress: float
+    lower: float
+    bounds: Bounds
     n_iter: int
     converged: bool
 
@@ -168,10 +184,10 @@ class _Climb:
         square = self.unit**2
         first = self.first or Bounds(0.0, np.inf)
         return NearestEDM(
-            self.best * self.unit,
-            self.stress * square,
-            min(self.lower, self.stress) * square,
-            Bounds(first.lower * square, first.upper * square),
-            self.n_iter,
-            self.closed,
+            distances=self.best * self.unit,
+            stress=self.stress * square,
+            lower=min(self.lower, self.stress) * square,
+            bounds=Bounds(first.lower * square, first.upper * square),
+            n_iter=self.n_iter,
+            converged=self.closed,
         )
