@@ -97,6 +97,8 @@ def test_the_best_epsilon_keeps_transport_and_agrees_between_halves(moved):
     finer = replace(found, halves=np.array([0.9, 0.8, 0.99]))
     assert finer.best_epsilon == 0.01
     assert "epsilon=0.01 would agree better" in " ".join(finer.advice)
+    hardly = replace(found, halves=np.array([0.805, 0.8, 0.99]))
+    assert hardly.best_epsilon == 0.05  # what is hardly better is no reason to change
     coarse = replace(found, exact=np.array([0.6, 0.7, 0.5]))
     assert coarse.best_epsilon == 0.05  # nothing keeps it, so what comes closest
 

@@ -14,7 +14,7 @@ from ._criterion import bounds, spectrum
 from ._nearest import nearest_edm
 from ._validation import as_divergences
 
-NEAR = 0.01  # of the size of the divergences: a width whose error is that close to the least is wide enough
+NEAR = 0.01  # what is that close to the best, an error by width or an agreement by epsilon, is good enough
 NOISY = 0.03  # share of noise from which a nugget pays
 ONLY_MEANS = 0.99  # correlation with the distance of means above which nothing else of the transport is left
 ENOUGH_TRANSPORT = 0.95  # correlation with exact transport that an epsilon should keep
@@ -91,13 +91,16 @@ class Embeddability:
     def best_epsilon(self) -> float:
         """Step of the ladder at which halves of clouds agree best, among those that are still optimal transport.
 
-        That is, that keep a correlation of 0.95 with exact transport, or come closest to it; where it was not solved
-        or clouds cannot be split, the epsilon that was asked for.
+        That is, that keep a correlation of 0.95 with exact transport, or come closest to it. The epsilon that was asked
+        for where another is hardly better, and where exact transport was not solved or clouds cannot be split.
         """
         if np.isnan(self.exact).any() or np.isnan(self.halves).any():
             return self.epsilon
         kept = self.exact >= min(ENOUGH_TRANSPORT, self.exact.max())
-        return float(self.epsilons[np.argmax(np.where(kept, self.halves, -np.inf))])
+        agreement = np.where(kept, self.halves, -np.inf)
+        asked = int(np.argmin(np.abs(self.epsilons - self.epsilon)))
+        best = asked if agreement[asked] >= agreement.max() - NEAR else int(np.argmax(agreement))
+        return float(self.epsilons[best])
 
     @property
     def advice(self) -> tuple[str, ...]:
