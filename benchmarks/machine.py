@@ -19,7 +19,7 @@ import numpy as np
 import scwormhole as wh
 
 REPEATS = 7
-N_TRAIN, N_STEPS = 10_000, 300
+N_TRAIN, N_STEPS = 10_000, 150
 
 
 def sgemm_rate() -> float:
