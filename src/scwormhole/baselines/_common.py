@@ -34,9 +34,8 @@ class Baseline(Estimator, ABC):
 
     dim_: int
 
-    @abstractmethod
     def fit(self, clouds: Cohort, y: None = None) -> Self:
-        """Fit to a cohort.
+        """Remember the dimension, which is all that a rival without parameters needs.
 
         Parameters
         ----------
@@ -45,6 +44,8 @@ class Baseline(Estimator, ABC):
         y
             Of no effect.
         """
+        self._begin(clouds)
+        return self
 
     @abstractmethod
     def pairwise(self, first: Cohort, second: Cohort | None = None) -> NDArray[np.float64]:

@@ -4,12 +4,8 @@ For covariances ``S = F F'`` and ``T = G G'`` the trace of ``(S^1/2 T S^1/2)^1/2
 ``F' G``, whatever the factors are. So a factor is found once a cloud, and a pair takes one small decomposition.
 """
 
-from typing import Self
-
 import numpy as np
 from numpy.typing import NDArray
-
-from scwormhole.ot._cohort import Cohort
 
 from ._common import Array, Comparison, Kept
 from ._gaussians import mean_and_factor
@@ -35,19 +31,6 @@ class Frechet(Comparison):
 
     def __init__(self) -> None:
         super().__init__({})
-
-    def fit(self, clouds: Cohort, y: None = None) -> Self:
-        """Remember the dimension; there is nothing else to fit.
-
-        Parameters
-        ----------
-        clouds
-            The cohort, of at least two clouds.
-        y
-            Of no effect.
-        """
-        self._begin(clouds)
-        return self
 
     def _size(self, rung: int) -> int:
         return 2 * rung * self.dim_

@@ -19,8 +19,6 @@ fourth term of Delon et al. is what is lost in cutting, and zero for equal dimen
 The bound is a squared Euclidean distance, that of the vectors 2 (tr D, |D|, D): so this rival embeds.
 """
 
-from typing import Self
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -54,19 +52,6 @@ class GaussianGW(Embedding):
 
     def __init__(self) -> None:
         super().__init__({})
-
-    def fit(self, clouds: Cohort, y: None = None) -> Self:
-        """Remember the dimension; there is nothing else to fit.
-
-        Parameters
-        ----------
-        clouds
-            The cohort, of at least two clouds.
-        y
-            Of no effect.
-        """
-        self._begin(clouds)
-        return self
 
     def transform(self, clouds: Cohort) -> NDArray[np.float64]:
         """Return twice the trace, the norm and the falling eigenvalues of each cloud's covariance.

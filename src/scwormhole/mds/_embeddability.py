@@ -1,4 +1,4 @@
-"""What is found of a cohort before any model: how Euclidean it is, how wide, how noisy; advice in words. NumPy only.
+"""What is found of a cohort before any model: how Euclidean it is, how wide, how noisy; advice in words. NumPy, SciPy.
 
 A record and what follows from it; the transport is solved elsewhere.
 """
@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.distance import cdist
 
-from ._criterion import bounds, spectrum
+from ._criterion import spectrum, squared_error
 from ._nearest import nearest_edm
 from ._validation import as_divergences
 
@@ -183,14 +184,11 @@ def euclidean_part(divergences: ArrayLike, *, progress: bool = False) -> dict[st
     table = as_divergences(divergences)
     size = float((table**2).sum()) or 1.0
     nearest = nearest_edm(table, progress=progress)
-    lower, upper = bounds(table)
+    lower, upper = nearest.bounds
     widths = np.unique(np.minimum(2 ** np.arange(int(np.log2(len(table))) + 2), len(table) - 1))
     whole = nearest.embedding(len(table) - 1)
-    stresses = []
-    for width in widths:
-        part = whole[:, :width]
-        square = (part**2).sum(axis=1)
-        stresses.append(((square[:, None] + square - 2 * part @ part.T - table) ** 2).sum())
+    apart = (cdist(part, part, "sqeuclidean") for part in (whole[:, :width] for width in widths))
+    stresses = [squared_error(table, found) for found in apart]
     return {
         "n_clouds": len(table),
         "eigenvalues": spectrum(table),
