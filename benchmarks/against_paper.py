@@ -11,65 +11,19 @@ correlation with the Sinkhorn divergence at the paper's epsilon over all pairs o
 """
 
 import argparse
-import json
 import os
-import subprocess
 import sys
 import tempfile
 import textwrap
-import time
 from pathlib import Path
 
 import data as real_data
 import numpy as np
+from peer import NAME, run, save_clouds, trained
 
 N_TRAIN, N_TEST = 10_000, 1_000
 EPSILON = 0.1
 GOAL = 0.98
-
-PEER = textwrap.dedent(
-    """
-    import json, resource, sys, time
-    import numpy as np
-    began = time.perf_counter()
-    source, out, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
-    held = np.load(source)
-    def clouds(part):
-        ends = np.cumsum(held[part + "_sizes"])[:-1]
-        return np.split(held[part + "_points"], ends)
-    from wassersteinwormhole import Wormhole
-    train, test = clouds("train"), clouds("test")
-    model = Wormhole(train, point_clouds_test=test, eps_enc=0.1, eps_dec=0.01)
-    constructed = time.perf_counter() - began
-    import jax
-    steps, curve = [], []
-    original = model.train_step
-    class Enough(Exception):
-        pass
-    def step(state, pc, weights, key):
-        if time.perf_counter() - began > seconds:
-            raise Enough
-        start = time.perf_counter()
-        result = original(state, pc, weights, key)
-        jax.block_until_ready(result)
-        steps.append(time.perf_counter() - start)
-        curve.append([time.perf_counter() - began, float(result[1][1][2])])
-        model.params = result[0].params
-        return result
-    model.train_step = step
-    try:
-        model.train()
-    except Enough:
-        pass
-    start = time.perf_counter()
-    z = np.asarray(model.encode(model.point_clouds_test, model.weights_test))
-    encode = time.perf_counter() - start
-    np.save(out, z)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
-    print(json.dumps({"constructed": constructed, "steps": steps, "rate": len(z) / encode, "peak": peak,
-                      "curve": curve}))
-    """
-)
 
 OURS = textwrap.dedent(
     """
@@ -121,15 +75,6 @@ def fidelity(z: np.ndarray, test, epsilon: float) -> float:
     return float(np.mean(found))
 
 
-def run(python: str, script: str, *arguments: str) -> dict:
-    """Run a script in a process of its own and return what it printed last."""
-    began = time.perf_counter()
-    done = subprocess.run([python, "-c", script, *arguments], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(done.stderr[-3000:])
-    return {**json.loads(done.stdout.strip().splitlines()[-1]), "wall": time.perf_counter() - began}
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=os.environ.get("SCWORMHOLE_DATA"), help="folder of public data")
@@ -142,30 +87,25 @@ def main() -> None:
     halves = real_data.images(arguments.data, "mnist", N_TRAIN)
     test = halves.test[:N_TEST]
     folder = Path(tempfile.mkdtemp())
-    arrays = {}
-    for name, clouds in (("train", halves.train), ("test", test)):
-        arrays[f"{name}_points"] = np.concatenate([np.asarray(cloud.points) for cloud in clouds])
-        arrays[f"{name}_sizes"] = clouds.sizes
-    np.savez(folder / "clouds.npz", **arrays)
-    source, seconds = str(folder / "clouds.npz"), str(arguments.seconds)
+    save_clouds(folder / "clouds.npz", train=halves.train, test=test)
+    source, seconds = folder / "clouds.npz", arguments.seconds
     lines = [
         "| | before the first step, s | seconds a step | steps | fidelity | clouds/s to embed | peak memory |",
         "|---|---|---|---|---|---|---|",
     ]
-    found = run(arguments.peer, PEER, source, str(folder / "peer.npy"), seconds)
-    z = np.load(folder / "peer.npy")
-    per_step = float(np.median(found["steps"][1:])) if len(found["steps"]) > 1 else float("nan")
+    peer = trained(arguments.peer, halves.train, test, seconds, n_rated=N_TEST)
+    per_step = float(np.median(peer.steps[1:])) if len(peer.steps) > 1 else float("nan")
     lines.append(
-        f"| wassersteinwormhole 0.3.7 | {found['constructed']:.0f} | {per_step:.2f} | {len(found['steps'])} "
-        f"| {fidelity(z, test, EPSILON):.4f} | {found['rate']:.0f} | {found['peak']:.1f} GiB |"
+        f"| {NAME} | {peer.constructed:.0f} | {per_step:.2f} | {len(peer.steps)} "
+        f"| {fidelity(peer.z, test, EPSILON):.4f} | {peer.rate:.0f} | {peer.peak:.1f} GiB |"
     )
     print("\n".join(lines), flush=True)
-    curves = {"wassersteinwormhole 0.3.7 (training batches)": smoothed(np.array(found["curve"]))}
+    curves = {f"{NAME} (training batches)": smoothed(np.array(peer.curve))}
     kinds = {"paper": "Wormhole.paper()", "decoder": "Wormhole()", "plain": "Wormhole(coeff_dec=0)"}
     reached: dict[str, tuple[float, int] | None] = {}
     n_steps = 0  # of the same network as the peer's
     for kind, name in kinds.items():
-        ours = run(sys.executable, OURS, source, str(folder / "ours.npy"), seconds, kind)
+        ours = run(sys.executable, OURS, source, folder / "ours.npy", seconds, kind)
         z = np.load(folder / "ours.npy")
         lines.append(
             f"| {name} | {ours['first']:.0f} | {ours['per_step']:.3f} ({per_step / ours['per_step']:.0f} times faster) "
@@ -175,7 +115,7 @@ def main() -> None:
         curves[f"{name} (held-out clouds)"] = np.array(ours["curve"])[:, :2]
         n_steps = ours["n_steps"] if kind == "paper" else n_steps
         reached[kind] = next(((at, step) for at, value, step in ours["curve"] if value >= GOAL), None)
-    lines += ["", *time_to_goal(reached, n_steps, found["constructed"], per_step)]
+    lines += ["", *time_to_goal(reached, n_steps, peer.constructed, per_step)]
     print("\n".join(lines[-2:]))
     if arguments.out:
         arguments.out.parent.mkdir(parents=True, exist_ok=True)

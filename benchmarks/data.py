@@ -74,6 +74,85 @@ def merfish_halves(folder: Path, n_components: int | None = None) -> Halves:
     )
 
 
+def codex_halves(folder: Path) -> Halves:
+    """Return niches of 20 cells of the healthy CODEX spleen, left and right of a gap, labelled by kind of niche.
+
+    Intensities are arcsinh over their median size, each protein to unit variance.
+    """
+    import anndata
+    from sklearn.neighbors import kneighbors_graph
+
+    adata = anndata.read_h5ad(next((folder / "codex_spleen").glob("*.h5ad")))
+    adata = adata[adata.obs["sample"] == "BALBc-1"]
+    labels, spatial = adata.obs["i-niche"].astype(str).to_numpy(), np.asarray(adata.obsm["spatial"], float)
+    x = np.asarray(adata.X, np.float64)
+    x = np.arcsinh(x / np.maximum(np.median(np.abs(x), axis=0), 1.0))
+    graph = kneighbors_graph(spatial, 20, mode="distance", include_self=False)
+    gap = np.quantile(graph.data, 0.999)  # a niche reaches as far, all but a few
+    edge = np.quantile(spatial[:, 0], 0.75)
+    left, right = spatial[:, 0] < edge - gap, spatial[:, 0] > edge + gap
+    x = np.clip((x - x[left].mean(0)) / x[left].std(0), -6, 6).astype(np.float32)
+    halves = []
+    for part in (left, right):  # niches are made within a half, so that no cell can be in both
+        rows = np.flatnonzero(part)
+        known = np.flatnonzero(labels[rows] != "nan")
+        niches = kneighbors_graph(spatial[rows], 20, include_self=True)
+        order = np.random.default_rng(0).permutation(known)
+        halves += [PointClouds.from_graph(x[rows], niches[order]), labels[rows][order]]
+    return Halves(*halves)
+
+
+def pancreas_halves(folder: Path) -> Halves:
+    """Return metacells of about 15 cells of the pancreas, log1p of all 2,000 genes; a quarter to test.
+
+    No cell is in two metacells. Labels are the commonest cluster.
+    """
+    import anndata
+    import scanpy as sc
+
+    adata = anndata.read_h5ad(next((folder / "pancreas_endocrinogenesis").glob("*.h5ad")))
+    sc.pp.normalize_total(adata)
+    sc.pp.log1p(adata)
+    sc.pp.pca(adata, random_state=0)
+    x = np.asarray(adata.X.todense() if hasattr(adata.X, "todense") else adata.X, np.float32)
+    held_out = np.random.default_rng(0).random(1_000) < 0.25
+    return _metacells(adata, x, 15, None, adata.obs["clusters"], lambda number, _: held_out[number])
+
+
+def covid_halves(folder: Path) -> Halves:
+    """Return metacells of about 25 cells of 20 patients in 50 components; five patients to test.
+
+    Labels are the commonest cluster.
+    """
+    import anndata
+
+    adata = anndata.read_h5ad(next((folder / "covid_pbmc_gloscope").glob("*.h5ad")))
+    patients = np.unique(adata.obs["sample_id"].astype(str))
+    held_out = np.random.default_rng(0).choice(patients, 5, replace=False)
+    x = np.asarray(adata.obsm["X_pca"], np.float32)
+    return _metacells(adata, x, 25, "sample_id", adata.obs["cluster_id"], lambda _, patient: patient in held_out)
+
+
+def _metacells(adata, x: np.ndarray, n_cells: int, sample_key: str | None, types, held_out) -> Halves:
+    """Return metacells in a random order, by whether their number and patient are held out."""
+    import scwormhole as wh
+
+    wh.pp.metacells(adata, n_cells=n_cells, sample_key=sample_key, use_rep="X_pca")
+    found = adata.obs["metacells"].astype(str).to_numpy()
+    patients = adata.obs[sample_key].astype(str).to_numpy() if sample_key else np.full(len(x), "")
+    names = np.random.default_rng(0).permutation(np.unique(found))
+    parts: list[tuple[list, list]] = [([], []), ([], [])]
+    for number, name in enumerate(names):
+        rows = np.flatnonzero(found == name)
+        clouds, labels = parts[int(held_out(number, patients[rows[0]]))]
+        clouds.append(x[rows])
+        labels.append(types.iloc[rows].astype(str).mode()[0])
+    (train, train_labels), (test, test_labels) = parts
+    return Halves(
+        PointClouds.from_list(train), np.array(train_labels), PointClouds.from_list(test), np.array(test_labels)
+    )
+
+
 def modelnet(folder: Path, n_clouds: int, rng: int = 0) -> PointClouds:
     """Return some shapes of ModelNet10, each centred and scaled to [-1, 1]."""
     points = np.load(folder / "modelnet10" / "modelnet10_1024.npz")["points"].astype(np.float64)
