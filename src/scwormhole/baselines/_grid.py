@@ -83,7 +83,7 @@ class Grid(Estimator):
         dim, box = clouds.dim, self._params["box"]
         if dim not in SIDES:
             raise ValueError(
-                f"clouds have {dim} dimensions; grids are for 2 and 3, as voxels are as many as the {dim}th power of "
+                f"clouds have {dim} dimensions; grids are for 2 and 3, as voxels are as many as power {dim} of "
                 "those along an axis. Take a method that works on points."
             )
         side = operator.index(SIDES[dim] if self._params["side"] is None else self._params["side"])
