@@ -229,9 +229,8 @@ def cohort(name: str, given: Any) -> None:
     )
     methods = {**OURS, AUTHORS: None, **(GROMOV_RIVALS if setting.metric == "GS" else RIVALS)}
     report = Report(f"table_{name}", COLUMNS, given)
-    report.rows = [
-        list(row.values()) for row in held(given.out, name) if row["method"] not in (given.methods or methods)
-    ]
+    asked = given.methods or list(methods)
+    report.rows = [list(row.values()) for row in held(given.out, name) if row["method"] not in asked]
     seconds = given.seconds or LEAST / (2 if given.quick else 1)
     for method in asked:
         kind = methods[method] or Method(partial(authors, given.peer, tests, shown), aims=False)
