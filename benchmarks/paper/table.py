@@ -249,7 +249,8 @@ def cohort(name: str, given: Any) -> None:
         except (ValueError, MemoryError, RuntimeError, subprocess.TimeoutExpired) as error:
             took = time.perf_counter() - start
             late = isinstance(error, subprocess.TimeoutExpired)
-            report.add(method, *[None] * 9, f"not done in {took:.0f} s" if late else str(error).strip()[-200:])
+            why = f"not done in {took:.0f} s" if late else " ".join(str(error).split())[-200:]
+            report.add(method, *[None] * 9, why)
         if method == "Wormhole":
             seconds = max(seconds, took)
 
