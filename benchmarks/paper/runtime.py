@@ -4,8 +4,8 @@
 
 Solvers: POT's exact network simplex, OTT's Sinkhorn (`vmap` over padded pairs, kernel mode, each self-term once), OTT's
 low-rank Sinkhorn, and ours (`ot.pairwise`). A solver works on as many clouds as take about a minute, and its time for
-more is extrapolated from the time of its last pairs, which is marked. Wormhole is timed with training, embedding and the table
-of squared distances, 2^12 rows at a time; "base alone" is what it starts from, without training the network, and
+more is extrapolated from that of its last pairs, which is marked. Wormhole is timed with training, embedding and the
+table of squared distances, 2^12 rows at a time; "base alone" is what it starts from, without training the network, and
 "trained before" is without fitting anything. Compilation is included everywhere. Fidelity is over three draws of 128
 digits that no cohort has. Wormhole is fitted at every second size; between sizes curves are straight on logarithmic
 axes, which is how it is found where two of them cross.
