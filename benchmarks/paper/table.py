@@ -33,7 +33,6 @@ from scwormhole.metrics import Tables, compared, paper_scale
 N_TRAIN, N_TEST, N_LABELLED = 20_000, 2_000, 10_000
 N_NEAR, N_ASKED, NEAREST = 2_000, 500, 10  # clouds of known label, clouds to be labelled, those that vote
 LEAST = 120.0  # seconds that trained rivals have at least
-PATIENCE = 300.0  # seconds more, to compile, finish a step and embed, after which the authors' package is stopped
 
 
 class Setting(NamedTuple):
@@ -129,15 +128,18 @@ class Vectors:
 class Authors:
     """The authors' package as a rival: every cloud it will be asked for is embedded when it is fitted."""
 
-    def __init__(self, python: str, train: wh.PointClouds, tests: list, shown: "Asked", seconds: float, metric: str):
+    def __init__(self, given: Any, train: wh.PointClouds, tests: list, shown: "Asked", seconds: float, metric: str):
         from peer import trained
+
+        if given.peer is None:
+            raise ValueError("give --peer, the Python of an environment that has it")
 
         asked = [*tests, shown.test, shown.train]
         every = wh.PointClouds.concatenate(asked)
         low, high = train.points.min(), train.points.max()
         width = (high - low) / 2 * (1 if every.dim <= 3 else every.dim**0.5)
         train, every = (boxed(clouds, (low + high) / 2, width) for clouds in (train, every))
-        found = trained(python, train, every, seconds, metric=metric, patience=seconds + PATIENCE)
+        found = trained(given.peer, train, every, seconds, metric=metric, patience=seconds + given.patience)
         self.steps, self.rate, ends = len(found.steps), found.rate, np.cumsum([len(part) for part in asked])
         self.found = {id(part): z for part, z in zip(asked, np.split(found.z, ends[:-1]), strict=True)}
         for part, whole in ((shown.asked, shown.test), (shown.near, shown.train)):
@@ -183,6 +185,7 @@ def main() -> None:
         cohorts={"nargs": "+", "choices": COHORTS, "default": list(COHORTS), "help": "which"},
         methods={"nargs": "+", "help": "which; all by default, and the rows of others stay"},
         seconds={"type": float, "help": "what trained rivals have at least"},
+        patience={"type": float, "default": 900.0, "help": "seconds more for the authors' package to finish and embed"},
         peer={"help": "Python of an environment with wassersteinwormhole"},
     )
     if len(given.cohorts) == 1:
@@ -195,6 +198,7 @@ def main() -> None:
 def apart(given: Any) -> None:
     """Run each cohort in a process of its own, as many at a time as there are cores, each on one."""
     options = ["--data", given.data, "--out", given.out, *["--quick"] * given.quick]
+    options += ["--patience", given.patience]
     options += ["--peer", given.peer] if given.peer else []
     options += ["--methods", *given.methods] if given.methods else []
     options += ["--seconds", given.seconds] if given.seconds else []
@@ -235,7 +239,7 @@ def cohort(name: str, given: Any) -> None:
     report.rows = [list(row.values()) for row in held(given.out, name) if row["method"] not in asked]
     seconds = given.seconds or LEAST / (2 if given.quick else 1)
     for method in asked:
-        kind = methods[method] or Method(partial(authors, given.peer, tests, shown), aims=False)
+        kind = methods[method] or Method(partial(authors, given, tests, shown), aims=False)
         limit = seconds if given.quick else setting.seconds
         more = {"max_seconds": limit} if method == "Wormhole" else {}
         start = time.perf_counter()
@@ -298,11 +302,9 @@ def measured(model, kind: Method, tests: list, solved: list, scale: float | None
     return [*shown_as, None if far is None else f"{far:.3f}", f"{near:.3f}", took, rate, steps]
 
 
-def authors(python: str | None, tests: list, shown: "Asked", train: wh.PointClouds, seconds: float, **params: Any):
+def authors(given: Any, tests: list, shown: "Asked", train: wh.PointClouds, seconds: float, **params: Any) -> Authors:
     """Train the authors' package."""
-    if python is None:
-        raise ValueError("give --peer, the Python of an environment that has it")
-    return Authors(python, train, tests, shown, seconds, params["metric"])
+    return Authors(given, train, tests, shown, seconds, params["metric"])
 
 
 def boxed(clouds: wh.PointClouds, middle: float, width: float) -> wh.PointClouds:
