@@ -3,18 +3,25 @@
     python benchmarks/paper/bounds.py --data FOLDER [--quick]
 
 Simplex: 35 clouds of four points; Gaussians: 128 clouds of 512 points in eight dimensions; MNIST: 256 digits. All pairs
-are solved at the paper's epsilon, and stress is the sum of squared errors over the whole table, in the units of the
-points. All clouds are trained on, none is held out: the question is how near training comes to the best that vectors
-can do. No nugget, as the bounds are for vectors alone.
+are solved at epsilon 0.1 in the units of the points, which gives the numbers that the paper prints for the simplex, and
+stress is the sum of squared errors over the whole table. All clouds are trained on, none is held out: the question is
+how near training comes to the best that vectors can do. No nugget, as the bounds are for vectors alone. Batches hold
+all clouds or half of them, as a batch of twice the clouds has four times the pairs.
 """
 
 import time
+import warnings
 
-from report import EPSILON, Report, arguments, real_data, solved
+from report import AS_GIVEN, Report, arguments, real_data, solved
 
 import scwormhole as wh
 
-STEPS = {"Simplex": 1_000, "Gaussians": 3_000, "MNIST": 3_000}
+FITS = {
+    "Simplex": {"max_steps": 2_000, "batch_size": 35},
+    # full-rank features, which a small network need only turn
+    "Gaussians": {"max_steps": 4_000, "batch_size": 128, "max_points": 512, "learning_rate": 0.003},
+    "MNIST": {"max_steps": 3_000, "batch_size": 128},
+}
 PAPER = {  # lower, upper, PGD, Wormhole, cMDS as printed
     "Simplex": (0.765, 6.369, 1.117, 1.420, 7.134),
     "Gaussians": (0.129, 2.552, 0.168, 0.401, 2.681),
@@ -37,7 +44,7 @@ def main() -> None:
         start = time.perf_counter()
         nearest = wh.mds.nearest_edm(table, progress=False)
         climbed = time.perf_counter() - start
-        model, trained = fitted(clouds, STEPS[name] // (10 if given.quick else 1))
+        model, trained = fitted(clouds, FITS[name], quick=given.quick)
         z = model.transform(clouds)
         stress = wh.metrics.stress(z, table)
         classical = wh.metrics.stress(wh.mds.classical_mds(table), table)
@@ -59,13 +66,14 @@ def main() -> None:
         )
 
 
-def fitted(clouds: wh.PointClouds, max_steps: int) -> tuple[wh.Wormhole, float]:
+def fitted(clouds: wh.PointClouds, how: dict, *, quick: bool) -> tuple[wh.Wormhole, float]:
     """Train on all of a small cohort, and return how long it took."""
-    model = wh.Wormhole(
-        **EPSILON, nugget=False, coeff_dec=0, n_validation=0, max_steps=max_steps, patience=None, progress=False
-    )
+    how = {**how, "max_steps": how["max_steps"] // (10 if quick else 1)}
+    model = wh.Wormhole(**AS_GIVEN, nugget=False, coeff_dec=0, n_validation=0, patience=None, progress=False, **how)
     start = time.perf_counter()
-    model.fit(clouds)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that all steps were taken, as asked
+        model.fit(clouds)
     return model, time.perf_counter() - start
 
 

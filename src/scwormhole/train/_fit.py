@@ -83,8 +83,6 @@ def fit(
     size = float(np.minimum(clouds.sizes, transport.max_points or clouds.sizes.max())[split.train].mean())
     turns = turns_for(size**2, strata, network, gromov=transport.gromov)
     pairs = recipe.max_steps // turns * strata.n_pairs
-    if len(clouds) * (len(clouds) - 1) // 2 <= pairs and plan.pairs is None:
-        turns = 1  # all pairs are solved once and for all, so that a new block costs no more than an old one
     targets = transport.targets(clouds, pairs if plan.pairs is None else min(pairs, plan.pairs), recipe.rng)
     if base is not None:
         base.set_params(n_pairs=plan.base_pairs)
