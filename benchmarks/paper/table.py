@@ -71,7 +71,7 @@ COHORTS = {
         "ModelNet10 (paper: ModelNet40)",
         real_data.modelnet_halves,
         draws=(3, 64),
-        seconds=300,
+        seconds=200,
         printed={
             "Wormhole": (0.99, 8.89e-5, 0.86),
             "DiffusionEMD": (0.85, None, 0.69),
