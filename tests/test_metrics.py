@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import scwormhole as wh
-from scwormhole.metrics import fidelity, label_accuracy, squared_distances, stress
+from scwormhole.metrics import fidelity, label_accuracy, solve_exactly, squared_distances, stress
 from scwormhole.ot import Embedded
 
 
@@ -75,6 +75,15 @@ def test_exact_pairs_are_optional():
     assert fidelity(Known(), single_points(), n_repeats=1, n_exact=0).correlation_exact is None
 
 
+@pytest.mark.parametrize(("n_pairs", "count"), [(3, 3), (9, 4), (10, 5), (1000, 8)])
+def test_as_many_clouds_are_solved_exactly_as_make_so_many_pairs(n_pairs, count):
+    pytest.importorskip("ot")
+    clouds = single_points(8)
+    found = solve_exactly(clouds, "S2", n_pairs=n_pairs, progress=False)
+    points = np.concatenate([cloud.points for cloud in clouds])[:count]
+    np.testing.assert_allclose(found, squared_distances(points), atol=1e-6)
+
+
 def test_draws_follow_the_seed():
     one, same, other = (fidelity(Known(shuffled), single_points(), n_clouds=9, n_repeats=1, rng=r) for r in (0, 0, 1))
     assert one == same
@@ -88,12 +97,17 @@ def test_clouds_that_are_all_one_have_no_correlation():
     assert found.mse == found.relative_error == 0
 
 
+def test_too_few_clouds():
+    with pytest.raises(ValueError, match="at least three"):
+        fidelity(Known(), single_points(2))
+
+
 @pytest.mark.parametrize(
-    ("count", "options"), [(2, {}), (5, {"n_clouds": 2}), (5, {"n_repeats": 0})], ids=["clouds", "draw", "repeats"]
+    ("name", "value"), [("n_clouds", 2), ("n_clouds", 3.5), ("n_repeats", 0), ("n_exact", -1), ("n_exact", 9.5)]
 )
-def test_too_few(count, options):
-    with pytest.raises(ValueError, match=r"three|at least 3"):
-        fidelity(Known(), single_points(count), **options)
+def test_numbers_of_draws_and_pairs_are_whole(name, value):
+    with pytest.raises(ValueError, match=f"{name} is {value}; give a whole number of at least"):
+        fidelity(Known(), single_points(5), **{name: value})
 
 
 def test_stress_is_the_sum_of_squared_errors():

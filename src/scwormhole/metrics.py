@@ -3,6 +3,7 @@
 import warnings
 from dataclasses import dataclass
 from importlib.util import find_spec
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from .ot._scale import box
 __all__ = ["Fidelity", "fidelity", "label_accuracy", "stress"]
 
 NEIGHBOURS = 10
+EXACT_PAIRS = 1_000  # solved without regularisation, unless another number is asked for
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,8 +109,9 @@ def fidelity(
     """
     if len(clouds) < 3:
         raise ValueError(f"clouds holds {len(clouds)}; at least three are needed, for pairs to be compared.")
-    if n_clouds < 3 or n_repeats < 1:
-        raise ValueError(f"n_clouds is {n_clouds} and n_repeats {n_repeats}; give at least 3 and 1.")
+    for name, value, least in (("n_clouds", n_clouds, 3), ("n_repeats", n_repeats, 1), ("n_exact", n_exact or 0, 0)):
+        if not (isinstance(value, Integral) and value >= least):
+            raise ValueError(f"{name} is {value!r}; give a whole number of at least {least}.")
     metric = model.metric_
     generator = np.random.default_rng(rng)
     count = min(n_clouds, len(clouds))
@@ -118,7 +121,7 @@ def fidelity(
         some = clouds[generator.permutation(len(clouds))[:count]]
         tables = solve_pairs(model, some, progress=progress)
         rows.append(compared(tables, scale))
-        if repeat == 0:
+        if repeat == 0:  # in random order, so that the first of them stand for all
             exact = _exact(some, tables.predicted, metric, n_exact)
     means = np.mean(rows, axis=0)
     return Fidelity(
@@ -240,13 +243,25 @@ def _recall(predicted: NDArray[Any], true: NDArray[Any]) -> float:
     return float(np.mean([len(np.intersect1d(a, b)) / k for a, b in zip(*nearest, strict=True)]))
 
 
+def has_exact(metric: Any) -> bool:
+    """Return whether unregularised transport can be had: POT solves all but Gromov-Wasserstein."""
+    return not as_metric(metric).gromov and find_spec("ot") is not None
+
+
+def solve_exactly(clouds: PointClouds, metric: Any, *, n_pairs: float, **settings: Any) -> NDArray[np.float64]:
+    """Return unregularised transport between the first clouds, as many as make so many pairs.
+
+    They stand for all if clouds are in random order. As the first, they are solved on the same samples of their points.
+    """
+    count = min(len(clouds), int((1 + np.sqrt(1 + 8 * n_pairs)) / 2))
+    return np.asarray(pairwise(clouds[:count], metric, solver="exact", **settings), np.float64)
+
+
 def _exact(clouds: PointClouds, predicted: NDArray[Any], metric: Any, n_exact: int | None) -> float | None:
-    """Return the correlation with exact transport, over all pairs of as many clouds as make so many pairs."""
-    possible = not as_metric(metric).gromov and find_spec("ot") is not None
-    wanted = (1000 if possible else 0) if n_exact is None else n_exact
-    count = min(len(clouds), int((1 + np.sqrt(1 + 8 * wanted)) / 2))
-    if count < 3:
+    """Return the correlation with exact transport over so many pairs; None for fewer than three."""
+    wanted = (EXACT_PAIRS if has_exact(metric) else 0) if n_exact is None else n_exact
+    if wanted < 3:
         return None
-    exact = pairwise(clouds[:count], metric, solver="exact", progress=False)
-    pairs = np.triu_indices(count, 1)
+    exact = solve_exactly(clouds, metric, n_pairs=wanted, progress=False)
+    pairs = np.triu_indices(len(exact), 1)
     return correlation(predicted[pairs], exact[pairs])

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 from scipy.spatial.distance import pdist, squareform
 from sklearn.metrics import pairwise_distances
 
@@ -179,12 +180,60 @@ def test_a_euclidean_table_is_its_own_nearest():
     assert found.n_iter <= 2
 
 
-@pytest.mark.parametrize("unit", [1e-6, 1e6])
+@pytest.mark.parametrize("unit", [1e-140, 1e-6, 1e6, 1e140])
 def test_units_do_not_matter(unit):
     table = anything()
     one, other = (mds.nearest_edm(table * factor, progress=False) for factor in (1.0, unit))
     np.testing.assert_allclose(other.distances, one.distances * unit, rtol=1e-6, atol=1e-9 * unit)
     np.testing.assert_allclose(other.stress, one.stress * unit**2, rtol=1e-6)
+    for found in (other.bounds, mds.bounds(table * unit)):
+        np.testing.assert_allclose(found, np.array(one.bounds) * unit**2, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("unit", "stress"), [(1e-200, 0.0), (1e160, np.inf)])
+def test_distances_are_right_where_their_squares_leave_double_precision(unit, stress):
+    one, other = (mds.nearest_edm(anything() * factor, progress=False) for factor in (1.0, unit))
+    np.testing.assert_allclose(other.distances / unit, one.distances, atol=1e-9)
+    assert other.n_iter == one.n_iter
+    assert other.stress == stress
+    assert mds.bounds(anything() * unit) == (stress, stress)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_bounds_of_a_euclidean_table_are_in_order(seed):
+    for table in (euclidean(30, seed=seed), euclidean(30, seed=seed) * 1e3):
+        lower, upper = mds.bounds(table)
+        assert lower <= upper
+        first = mds.nearest_edm(table, progress=False).bounds
+        assert first.lower <= first.upper
+
+
+@pytest.mark.parametrize("noise", [1e-3, 1e-7, 1e-9])
+def test_the_gap_is_closed_however_near_to_euclidean(noise):
+    table = euclidean() * (1 + noise * symmetric(12))
+    found = mds.nearest_edm(table, progress=False)
+    assert found.converged
+    assert 0 < found.gap < 1e-4 * found.stress
+    assert found.stress < noise**2 * 4 * (table**2).sum()
+
+
+def test_more_steps_are_never_worse():
+    stresses = []
+    for steps in range(1, 7):  # at the fifth the climb passes a table that is worse than the fourth
+        with pytest.warns(UserWarning, match="stopped after"):
+            stresses.append(mds.nearest_edm(anything(), max_iter=steps, tol=1e-6, progress=False).stress)
+    assert (np.diff(stresses) <= 0).all()
+
+
+def test_records_can_be_compared():
+    one, other = (mds.nearest_edm(anything(), progress=False) for _ in range(2))
+    assert one == one
+    assert one != other
+
+
+def test_a_bar_waits_for_two_seconds(capsys):
+    mds.nearest_edm(anything(), progress=True)
+    assert capsys.readouterr().err == ""
 
 
 def test_embedding_has_the_distances_of_the_nearest_table():
@@ -228,9 +277,9 @@ def test_too_few_steps_are_told_with_the_gap():
 
 def test_large_tables_tell_their_cost_beforehand(caplog, monkeypatch):
     monkeypatch.setattr("scwormhole.mds._nearest.SLOW_FROM", 10)
-    with caplog.at_level(logging.INFO):
-        mds.nearest_edm(anything(), progress=False)
+    mds.nearest_edm(anything(), progress=False)
     assert "decompositions" in caplog.text
+    assert caplog.records[0].levelno == logging.WARNING  # which is seen where nobody has set up logging
 
 
 def test_rounding_is_put_right_with_a_warning():
@@ -242,14 +291,69 @@ def test_rounding_is_put_right_with_a_warning():
 
 
 @pytest.mark.parametrize(
+    "use", [mds.criterion, mds.spectrum, mds.is_euclidean, mds.bounds, mds.classical_mds, mds.nearest_edm]
+)
+def test_the_warning_points_to_the_users_file(use):
+    table = euclidean()
+    table[0, 1] += 1e-7
+    with pytest.warns(UserWarning, match="not quite symmetric") as told:
+        use(table)
+    assert told[0].filename == __file__
+
+
+@pytest.mark.parametrize(("row", "column", "words"), [(0, 1, "symmetric"), (2, 2, "hollow")])
+@pytest.mark.parametrize("outlier", [1.0, 1e6])
+def test_what_passes_as_rounding_is_a_share_of_ordinary_entries(row, column, words, outlier):
+    table = euclidean()
+    table[4, 5] = table[5, 4] = table[4, 5] * outlier
+    for miss, passes in ((1e-6, True), (1e-3, False)):
+        off = table.copy()
+        off[row, column] += miss
+        with pytest.warns(UserWarning, match="rounding") if passes else pytest.raises(ValueError, match=f"not {words}"):
+            mds.criterion(off)
+
+
+def test_rounding_of_a_large_entry_passes_beside_small_ones():
+    table = euclidean()
+    table[4, 5], table[5, 4] = 1e6, 1e6 * (1 + 1e-6)
+    with pytest.warns(UserWarning, match="rounding"):
+        mds.criterion(table)
+
+
+@pytest.mark.parametrize("small", [1e-3, 1e-300])
+def test_negative_entries_are_held_against_ordinary_ones(small):
+    table = euclidean() * small
+    table[4, 5] = table[5, 4] = 1e6 * small
+    table[0, 1] = table[1, 0] = -1e-2 * small
+    with pytest.raises(ValueError, match="negative entries"):
+        mds.criterion(table)
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        (np.array([[0, 1j], [1j, 0]]), "divergences holds complex128"),
+        (np.ma.masked_equal([[0.0, 1.0], [1.0, 0.0]], 1), "masked array"),
+        (np.zeros((2, 2), "datetime64[s]"), r"holds datetime64\[s\]"),
+        ([["0", "1"], ["1", "0"]], "holds <U1"),
+        (sparse.csr_array(np.eye(2)), "sparse csr_array"),
+    ],
+)
+def test_what_does_not_hold_real_numbers_is_refused(table, words):
+    with pytest.raises(TypeError, match=words):
+        mds.criterion(table)
+
+
+@pytest.mark.parametrize(
     ("table", "words"),
     [
         (np.zeros((2, 3)), r"shape \(2, 3\)"),
         (np.zeros(4), r"shape \(4,\)"),
         (np.zeros((1, 1)), "at least two clouds"),
         (np.array([[0, np.nan], [np.nan, 0]]), "2 entries that are not finite, the first in row 0, column 1"),
-        (np.array([[0, 1.0], [2.0, 0]]), "not symmetric: entries differ by up to 1, most in row 0, column 1"),
-        (np.array([[0, 1.0], [1.0, 3.0]]), "not hollow.*row 1, column 1"),
+        ([[0.0, 1.0], [1.0]], "rows of different lengths"),
+        (np.array([[0, 1.0], [2.0, 0]]), "not symmetric: entries differ by 1 in row 0, column 1"),
+        (np.array([[0, 1.0], [1.0, 3.0]]), "not hollow.*row 1, column 1.*'S2', 'S1' or 'GS', or solver='exact'"),
         (np.array([[0, -1.0], [-1.0, 0]]), "negative entries"),
     ],
 )
@@ -264,7 +368,47 @@ def test_bad_settings_are_refused():
         mds.nearest_edm(anything(), tol=2)
     with pytest.raises(ValueError, match="max_iter is 0"):
         mds.nearest_edm(anything(), max_iter=0)
-    with pytest.raises(ValueError, match="n_components is 0"):
-        mds.classical_mds(anything(), 0)
-    with pytest.raises(ValueError, match="symmetric"):
-        mds.dykstra([[0.0, 1.0], [2.0, 0.0]])
+    with pytest.raises(ValueError, match=r"max_iter is 2\.5; give a whole number"):
+        mds.nearest_edm(anything(), max_iter=2.5)
+    for wrong in (0, 2.0):
+        with pytest.raises(ValueError, match=f"n_components is {wrong}"):
+            mds.classical_mds(anything(), wrong)
+    for wrong in (-1, np.nan):
+        with pytest.raises(ValueError, match=f"rtol is {wrong}"):
+            mds.is_euclidean(anything(), rtol=wrong)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"table": [[0.0, 1.0], [2.0, 0.0]]}, "not symmetric"),
+        ({"tol": -1}, "tol is -1"),
+        ({"max_iter": 0}, "max_iter is 0"),
+        ({"projections": ()}, "projections is empty"),
+    ],
+)
+def test_bad_settings_of_dykstra_are_refused(changes, words):
+    with pytest.raises(ValueError, match=words):
+        mds.dykstra(**{"table": anything(), **changes})
+
+
+def test_dykstra_tells_when_it_has_not_arrived():
+    with pytest.warns(UserWarning, match="stopped after 2 rounds.*raise max_iter"):
+        _, reached = mds.dykstra(anything(), max_iter=2)
+    assert not reached
+
+
+@pytest.mark.parametrize("project", PROJECTIONS)
+@pytest.mark.parametrize(
+    ("table", "words"), [(np.zeros((3, 2)), r"shape \(3, 2\)"), ([[0, np.nan], [np.nan, 0]], "2 entries.*not finite")]
+)
+def test_projections_want_square_tables_of_numbers(project, table, words):
+    with pytest.raises(ValueError, match=words):
+        project(table)
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1.0, 1e12])
+def test_the_conditional_projection_wants_symmetry_in_any_units(unit):
+    with pytest.raises(ValueError, match="not symmetric"):
+        mds.project_conditional(unit * np.array([[0.0, 1.0], [9e3, 0.0]]))
+    mds.project_conditional(unit * np.array([[0.0, 1.0], [1 + 1e-9, 0.0]]))

@@ -1,5 +1,7 @@
 """Figures of embeddability show the numbers they are made of."""
 
+from dataclasses import replace
+
 import anndata
 import matplotlib.pyplot as plt
 import numpy as np
@@ -50,6 +52,30 @@ def test_spectrum_of_a_table_is_that_of_its_criterion_matrix():
     np.testing.assert_allclose(sorted(bar.get_height() for bar in axis.patches), wh.mds.spectrum(table)[::-1])
 
 
+def test_nothing_of_a_euclidean_table_is_drawn_as_lost():
+    points = np.random.default_rng(0).normal(size=(12, 2))
+    table = ((points[:, None] - points) ** 2).sum(-1)
+    assert wh.mds.spectrum(table)[-1] < 0  # by rounding
+    axis = wh.pl.spectrum(table)
+    assert axis.get_title() == "0.0% of the spectrum negative"
+    assert len({bar.get_facecolor() for bar in axis.patches}) == 1
+
+
+def test_a_table_of_zeros_is_drawn(found):
+    axis = wh.pl.spectrum(np.zeros((4, 4)))
+    axis.figure.canvas.draw()
+    assert axis.get_title() == "0.0% of the spectrum negative"
+    nothing = np.zeros(3)
+    flat = replace(found, eigenvalues=np.zeros(4), lower=0.0, least=0.0, upper=0.0, errors=nothing, noise=np.nan)
+    wh.pl.embeddability(flat)[0].figure.canvas.draw()
+
+
+def test_a_table_put_right_is_told_at_the_users_line():
+    with pytest.warns(UserWarning, match="not quite symmetric") as told:
+        wh.pl.spectrum([[0, 1, 4], [1 + 1e-9, 0, 1], [4, 1, 0]])
+    assert told[0].filename == __file__
+
+
 def test_three_panels_show_spectrum_widths_and_ladder(found):
     first, second, third = wh.pl.embeddability(found)
     assert len(first.patches) == 4
@@ -63,8 +89,6 @@ def test_three_panels_show_spectrum_widths_and_ladder(found):
 
 
 def test_what_is_not_known_is_not_drawn(found):
-    from dataclasses import replace
-
     nothing = np.full(3, np.nan)
     bare = replace(found, exact=nothing, means=nothing, halves=nothing, noise=np.nan)
     third = wh.pl.embeddability(bare)[2]

@@ -54,7 +54,8 @@ def test_numbers_are_those_of_the_solved_table(simplex):
     table = wh.ot.pairwise(clouds, epsilon=0.02, progress=False)
     np.fill_diagonal(table, 0)
     table = (table + table.T) / 2
-    np.testing.assert_allclose(simplex.eigenvalues, wh.mds.spectrum(np.maximum(table, 0)), atol=1e-5)
+    # the sample is in another order, which the solver's rounding follows
+    np.testing.assert_allclose(simplex.eigenvalues, wh.mds.spectrum(np.maximum(table, 0)), atol=2e-4)
     lower, upper = (np.sqrt(bound / (table**2).sum()) for bound in wh.mds.bounds(np.maximum(table, 0)))
     np.testing.assert_allclose([simplex.lower, simplex.upper], [lower, upper], rtol=1e-3)
     exact = wh.ot.pairwise(clouds, solver="exact", progress=False)
@@ -71,6 +72,43 @@ def test_noise_is_what_two_samples_of_one_distribution_are_apart():
     assert 0.7 < found.noise < 1.3
     assert np.abs(found.halves).max() < 0.5
     assert "sampling noise: keep the nugget" in found.advice[-1]
+
+
+@pytest.mark.parametrize("max_points", [16, 48])
+def test_noise_is_of_the_points_that_are_solved_with(max_points):
+    clouds = shifted(n=30, size=64, spread=0.0)
+    found = wh.tl.embeddability(clouds, epsilons=[], max_points=max_points, progress=False)
+    assert found.noise > 0.75
+
+
+def test_points_without_weight_are_not_there():
+    rng = np.random.default_rng(0)
+    points = [rng.normal(size=(12, 2)) + rng.normal(size=2) for _ in range(10)]
+    bare = wh.PointClouds.from_list(points)
+    far = wh.PointClouds.from_list(
+        [np.concatenate([np.full((20, 2), 9.0), some]) for some in points], [np.repeat([0.0, 1.0], [20, 12])] * 10
+    )
+    one, other = (wh.tl.embeddability(clouds, epsilons=[], progress=False) for clouds in (bare, far))
+    np.testing.assert_allclose(one.noise, other.noise, rtol=1e-2)
+    np.testing.assert_allclose(one.halves, other.halves, rtol=1e-2)
+
+
+def test_exact_transport_is_of_a_random_subset_of_the_cohort(monkeypatch):
+    monkeypatch.setattr("scwormhole.tl._embeddability.EXACT_PAIRS", 20)
+    rng = np.random.default_rng(0)
+    same, others = rng.normal(size=(6, 2)), rng.normal(size=(12, 6, 2)) + rng.normal(size=(12, 1, 2))
+    found = wh.tl.embeddability(wh.PointClouds.from_list([same] * 8 + list(others)), epsilons=[], progress=False)
+    assert found.exact[0] > 0.9  # the first clouds alone are all one, and have no correlation
+
+
+def test_clouds_that_are_all_one_have_neither_noise_nor_advice_on_it():
+    points = np.random.default_rng(0).normal(size=(8, 2))
+    found = wh.tl.embeddability(wh.PointClouds.from_list([points] * 5), epsilon=0.5, epsilons=[], progress=False)
+    assert found.mean_divergence == 0
+    assert np.isnan(found.noise)
+    assert "All divergences are zero" in found.advice[-1]
+    assert "nan" not in repr(found)
+    assert "inf" not in repr(found)
 
 
 def test_clouds_too_small_to_split_say_so():
@@ -101,6 +139,26 @@ def test_the_best_epsilon_keeps_transport_and_agrees_between_halves(moved):
     assert hardly.best_epsilon == 0.05  # what is hardly better is no reason to change
     coarse = replace(found, exact=np.array([0.6, 0.7, 0.5]))
     assert coarse.best_epsilon == 0.05  # nothing keeps it, so what comes closest
+    assert "only 0.700: try smaller ones" in " ".join(coarse.advice)
+
+
+def test_a_choice_is_good_only_if_nothing_speaks_against_it(moved):
+    parts = {"epsilons": np.array([0.05, 0.5]), "halves": np.array([0.8, 0.9]), "means": np.array([0.6, 0.6])}
+    good = replace(moved, exact=np.array([0.99, 0.6]), epsilon=0.05, **parts)
+    assert "is a good choice" in repr(good)
+    assert "is a good choice" not in repr(replace(good, means=np.array([0.999, 0.999])))
+    assert "is a good choice" not in repr(replace(good, halves=np.full(2, np.nan)))
+    assert "is a good choice" not in repr(replace(good, exact=np.array([0.94, 0.6])))
+    far = replace(good, epsilon=0.5)  # halves agree better there than at what is advised
+    assert "epsilon=0.05 would be closer to exact transport (correlation 0.990 against 0.600)" in repr(far)
+    assert "agree better" not in repr(far)
+    for found in (good, far, replace(good, halves=np.full(2, np.nan)), replace(good, exact=np.full(2, np.nan))):
+        assert "nan" not in repr(found)
+
+
+def test_records_can_be_compared(moved):
+    assert moved == moved
+    assert moved != replace(moved)
 
 
 def test_it_is_seeded_and_takes_a_sample():
@@ -148,6 +206,9 @@ def test_it_overwrites_its_own_and_nothing_else(tissue):
     ("changes", "words"),
     [
         ({"n_clouds": 2}, "n_clouds is 2"),
+        ({"n_clouds": 3.5}, r"n_clouds is 3\.5; give a whole number"),
+        ({"metric": "W2"}, "metric is 'W2'.*give one of 'S2', 'S1', 'GS'"),
+        ({"metric": "GW"}, "metric is 'GW'"),
         ({"epsilon": -1.0}, "epsilon is -1"),
         ({"epsilons": [0.0]}, "give positive numbers"),
         ({"metric": "S3"}, "S3"),

@@ -1,12 +1,11 @@
 """Classical multidimensional scaling: vectors from a table of squared distances. NumPy and SciPy only."""
 
-import operator
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
 from ._criterion import criterion
+from ._validation import check_count
 
 
 def classical_mds(divergences: ArrayLike, n_components: int | None = None) -> NDArray[np.float64]:
@@ -28,8 +27,8 @@ def classical_mds(divergences: ArrayLike, n_components: int | None = None) -> ND
     >>> abs(z[0, 0] - z[2, 0]).round(6)
     np.float64(2.0)
     """
-    if n_components is not None and operator.index(n_components) < 1:
-        raise ValueError(f"n_components is {n_components}; give at least 1.")
+    if n_components is not None:
+        check_count("n_components", n_components)
     half = criterion(divergences) / 2
     values, vectors = linalg.eigh(half)
     kept = values > len(half) * np.finfo(float).eps * max(values[-1], 0.0)

@@ -15,6 +15,8 @@ from scipy import linalg
 
 from ._validation import as_divergences
 
+NEGLIGIBLE = 1e-6  # size of a negative eigenvalue, as a share of the largest, that counts as rounding
+
 
 class Bounds(NamedTuple):
     """Between which the least stress lies that any embedding can have, of whatever length."""
@@ -56,7 +58,7 @@ def spectrum(divergences: ArrayLike) -> NDArray[np.float64]:
     return np.asarray(linalg.eigvalsh(criterion(divergences)), np.float64)[::-1]
 
 
-def is_euclidean(divergences: ArrayLike, *, rtol: float = 1e-6) -> bool:
+def is_euclidean(divergences: ArrayLike, *, rtol: float = NEGLIGIBLE) -> bool:
     """Return whether vectors exist that have these squared distances.
 
     Parameters
@@ -73,12 +75,15 @@ def is_euclidean(divergences: ArrayLike, *, rtol: float = 1e-6) -> bool:
     >>> is_euclidean([[0, 1, 9], [1, 0, 1], [9, 1, 0]])
     False
     """
-    values = spectrum(divergences)
-    return bool(values[-1] >= -rtol * max(values[0], 0.0))
+    if not 0 <= rtol < 1:
+        raise ValueError(f"rtol is {rtol}; give a share of at least 0 and below 1.")
+    return not lost(spectrum(divergences), rtol).any()
 
 
 def bounds(divergences: ArrayLike) -> Bounds:
     """Return between which the least stress lies: the squared errors, summed over the whole table.
+
+    It is in squared units of the table, and infinite or zero where these leave the range of double precision.
 
     Parameters
     ----------
@@ -91,8 +96,26 @@ def bounds(divergences: ArrayLike) -> Bounds:
     Bounds(lower=0.0, upper=0.0)
     """
     table = as_divergences(divergences)
-    inside = truncated(table)
-    return Bounds(squared_error(table, inside), squared_error(table, made_hollow(inside)))
+    unit = root_mean_square(table)
+    lower, upper = between(table / unit, truncated(table / unit))
+    return Bounds(lower * unit * unit, upper * unit * unit)
+
+
+def between(table: NDArray[np.float64], inside: NDArray[np.float64]) -> Bounds:
+    """Return the bounds that follow from the nearest table whose criterion matrix is positive semidefinite."""
+    upper = squared_error(table, made_hollow(inside))
+    return Bounds(min(squared_error(table, inside), upper), upper)  # of a Euclidean table both are rounding
+
+
+def lost(values: NDArray[np.float64], rtol: float = NEGLIGIBLE) -> NDArray[np.bool_]:
+    """Return which eigenvalues of a criterion matrix are negative, by more than rounding."""
+    return np.asarray(values < -rtol * max(values.max(), 0.0))
+
+
+def root_mean_square(table: NDArray[np.float64]) -> float:
+    """Return the root mean square of a table, the unit in which it can safely be squared; one if all is zero."""
+    largest = float(np.abs(table).max()) or 1.0
+    return largest * float(np.sqrt(((table / largest) ** 2).mean())) or 1.0
 
 
 def centred(table: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -109,9 +132,9 @@ def truncated(table: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     inner = centred(table)
     values, vectors = linalg.eigh(inner)
-    lost = values > 0  # of JDJ, so they are the negative ones of the criterion matrix
-    part = vectors[:, lost]
-    outside = (part * values[lost]) @ part.T
+    positive = values > 0  # of JDJ, so they are the negative ones of the criterion matrix
+    part = vectors[:, positive]
+    outside = (part * values[positive]) @ part.T
     return np.asarray(table - (outside + outside.T) / 2)
 
 

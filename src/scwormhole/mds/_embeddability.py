@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
-from ._criterion import spectrum, squared_error
+from ._criterion import lost, root_mean_square, spectrum, squared_error
 from ._nearest import nearest_edm
 from ._validation import as_divergences
 
@@ -21,7 +21,7 @@ ONLY_MEANS = 0.99  # correlation with the distance of means above which nothing 
 ENOUGH_TRANSPORT = 0.95  # correlation with exact transport that an epsilon should keep
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)  # arrays have no single truth
 class Embeddability:
     """How well a cohort can be embedded, measured on a sample of its clouds.
 
@@ -50,11 +50,13 @@ class Embeddability:
     errors
         Error of that matrix cut to its first principal components, one for each width.
     noise
-        Share of the mean divergence that is sampling noise, judged by halves of clouds; NaN where they cannot be split.
+        Share of the mean divergence that is sampling noise, judged by halves of clouds, at most one; NaN where they
+        cannot be split, and where all divergences are zero.
     epsilons
         The ladder, as asked for.
     exact
-        For each epsilon, the correlation of divergences with unregularised transport; NaN where it was not solved.
+        For each epsilon, the correlation of divergences with unregularised transport, over the pairs of a random subset
+        of the sample; NaN where it was not solved.
     means
         With the squared distance of the clouds' means; NaN for Gromov-Wasserstein, which does not see them.
     halves
@@ -80,8 +82,9 @@ class Embeddability:
 
     @property
     def negative(self) -> float:
-        """Share of negative eigenvalues in the sum of all, by absolute value."""
-        return float(-np.minimum(self.eigenvalues, 0).sum() / (np.abs(self.eigenvalues).sum() or 1.0))
+        """Share of negative eigenvalues in the sum of all, by absolute value; rounding is left out."""
+        size = np.abs(self.eigenvalues)
+        return float(size[lost(self.eigenvalues)].sum() / (size.sum() or 1.0))
 
     @property
     def width(self) -> int:
@@ -99,7 +102,7 @@ class Embeddability:
             return self.epsilon
         kept = self.exact >= min(ENOUGH_TRANSPORT, self.exact.max())
         agreement = np.where(kept, self.halves, -np.inf)
-        asked = int(np.argmin(np.abs(self.epsilons - self.epsilon)))
+        asked = self._step(self.epsilon)
         best = asked if agreement[asked] >= agreement.max() - NEAR else int(np.argmax(agreement))
         return float(self.epsilons[best])
 
@@ -120,28 +123,39 @@ class Embeddability:
         return f"n_components={self.width} is wide enough for {self.n_clouds} clouds; a larger cohort may want more."
 
     def _transport(self) -> list[str]:
-        at = int(np.argmin(np.abs(self.epsilons - self.epsilon)))
-        said = []
+        at, best = self._step(self.epsilon), self._step(self.best_epsilon)
+        asked, other = (f"epsilon={self.epsilons[step]:g}" for step in (at, best))
+        exact, halves = self.exact, self.halves
         if self.means[at] > ONLY_MEANS:
-            said.append(
-                f"At epsilon={self.epsilon:g} the divergence is little more than the distance of means (correlation "
+            return [
+                f"At {asked} the divergence is little more than the distance of means (correlation "
                 f"{self.means[at]:.3f}): means would do, or a smaller epsilon."
-            )
-        best = self.best_epsilon
-        if best != self.epsilons[at]:
-            there = int(np.argmin(np.abs(self.epsilons - best)))
-            said.append(
-                f"epsilon={best:g} would agree better between halves of the same clouds ({self.halves[there]:.3f} "
-                f"against {self.halves[at]:.3f}) and has a correlation of {self.exact[there]:.3f} with exact transport."
-            )
-        elif not np.isnan(self.exact[at]):
-            said.append(
-                f"epsilon={self.epsilon:g} is a good choice: correlation {self.exact[at]:.3f} with exact transport, "
-                f"{self.halves[at]:.3f} between halves of the same clouds."
-            )
-        return said
+            ]
+        if best != at and exact[at] >= ENOUGH_TRANSPORT:
+            return [
+                f"{other} would agree better between halves of the same clouds ({halves[best]:.3f} against "
+                f"{halves[at]:.3f}) and has a correlation of {exact[best]:.3f} with exact transport."
+            ]
+        if best != at:
+            return [
+                f"{other} would be closer to exact transport (correlation {exact[best]:.3f} against {exact[at]:.3f}); "
+                f"between halves of the same clouds it has {halves[best]:.3f} against {halves[at]:.3f}."
+            ]
+        if exact[at] < ENOUGH_TRANSPORT:
+            return [f"At {asked} the correlation with exact transport is only {exact[at]:.3f}: try smaller ones."]
+        if np.isnan(exact[at]) or np.isnan(halves[at]):
+            return []
+        return [
+            f"{asked} is a good choice: correlation {exact[at]:.3f} with exact transport, {halves[at]:.3f} between "
+            "halves of the same clouds."
+        ]
+
+    def _step(self, epsilon: float) -> int:
+        return int(np.argmin(np.abs(self.epsilons - epsilon)))
 
     def _noisy(self) -> list[str]:
+        if self.mean_divergence == 0:
+            return ["All divergences are zero: there is nothing to embed, and no share of noise in it."]
         if np.isnan(self.noise):
             return ["Clouds are too small to be split, so nothing is known of their sampling noise."]
         if self.noise > NOISY:
@@ -182,20 +196,20 @@ def euclidean_part(divergences: ArrayLike, *, progress: bool = False) -> dict[st
         Whether to show a bar once work takes over two seconds.
     """
     table = as_divergences(divergences)
-    size = float((table**2).sum()) or 1.0
-    nearest = nearest_edm(table, progress=progress)
-    lower, upper = nearest.bounds
+    unit = root_mean_square(table)
+    nearest = nearest_edm(table / unit, progress=progress)
     widths = np.unique(np.minimum(2 ** np.arange(int(np.log2(len(table))) + 2), len(table) - 1))
     whole = nearest.embedding(len(table) - 1)
     apart = (cdist(part, part, "sqeuclidean") for part in (whole[:, :width] for width in widths))
-    stresses = [squared_error(table, found) for found in apart]
+    stresses = np.array([*nearest.bounds, nearest.stress, *(squared_error(table / unit, found) for found in apart)])
+    lower, upper, least, *errors = np.sqrt(stresses) / len(table)  # of one unit an entry
     return {
         "n_clouds": len(table),
         "eigenvalues": spectrum(table),
         "mean_divergence": float(table[np.triu_indices(len(table), 1)].mean()),
-        "lower": float(np.sqrt(lower / size)),
-        "upper": float(np.sqrt(upper / size)),
-        "least": float(np.sqrt(nearest.stress / size)),
+        "lower": float(lower),
+        "upper": float(upper),
+        "least": float(least),
         "widths": widths,
-        "errors": np.sqrt(np.array(stresses) / size),
+        "errors": np.array(errors),
     }

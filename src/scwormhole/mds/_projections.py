@@ -1,4 +1,4 @@
-"""Projections onto the three sets whose intersection are the Euclidean distance matrices: NumPy only, no checks."""
+"""Projections onto the three sets whose intersection are the Euclidean distance matrices. NumPy and SciPy only."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._criterion import truncated
+from ._validation import as_square, as_symmetric, check_count, warn
 
 Projection = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
@@ -25,7 +26,7 @@ def project_conditional(table: ArrayLike) -> NDArray[np.float64]:
     array([[-1., -1.],
            [-1., -1.]])
     """
-    return truncated(_symmetric(table))
+    return truncated(as_symmetric(table, "table"))
 
 
 def project_hollow(table: ArrayLike) -> NDArray[np.float64]:
@@ -42,7 +43,7 @@ def project_hollow(table: ArrayLike) -> NDArray[np.float64]:
     array([[0., 2.],
            [2., 0.]])
     """
-    hollow = np.array(table, np.float64)
+    hollow = as_square(table, "table")
     np.fill_diagonal(hollow, 0)
     return hollow
 
@@ -53,7 +54,7 @@ def project_nonnegative(table: ArrayLike) -> NDArray[np.float64]:
     Parameters
     ----------
     table
-        A matrix.
+        A square matrix.
 
     Examples
     --------
@@ -61,7 +62,7 @@ def project_nonnegative(table: ArrayLike) -> NDArray[np.float64]:
     array([[0., 0.],
            [0., 0.]])
     """
-    return np.maximum(np.asarray(table, np.float64), 0)
+    return np.maximum(as_square(table, "table"), 0)
 
 
 def dykstra(
@@ -98,7 +99,12 @@ def dykstra(
     (array([[0., 2.],
            [2., 0.]]), True)
     """
-    now = _symmetric(table)
+    now = as_symmetric(table, "table")
+    if not len(projections):
+        raise ValueError("projections is empty; give at least one.")
+    if not 0 < tol < 1:
+        raise ValueError(f"tol is {tol}; give a share between 0 and 1.")
+    check_count("max_iter", max_iter)
     enough = tol * (np.linalg.norm(now) or 1.0)
     owed = [np.zeros_like(now) for _ in projections]
     for _ in range(max_iter):
@@ -111,11 +117,5 @@ def dykstra(
             owed[place] = wanted - now
         if np.linalg.norm(now - before) + moved <= enough:
             return now, True
+    warn(f"stopped after {max_iter} rounds, before one changed the table by less than tol={tol:g}; raise max_iter.")
     return now, False
-
-
-def _symmetric(table: ArrayLike) -> NDArray[np.float64]:
-    found = np.array(table, np.float64)
-    if found.ndim != 2 or found.shape[0] != found.shape[1] or not np.allclose(found, found.T):
-        raise ValueError(f"table has shape {found.shape} or is not symmetric; give a symmetric matrix.")
-    return (found + found.T) / 2

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scwormhole import mds
 from scwormhole._adata import EMBEDDABILITY, read_record
 from scwormhole.mds import Embeddability
+from scwormhole.mds._criterion import lost
 
 from ._axes import DOTS, finish, open_frame, panels
 
@@ -108,13 +109,14 @@ def _record(source: "AnnData | Embeddability", key: str) -> Embeddability:
 
 def _draw_spectrum(axis: "Axes", values: NDArray[np.float64]) -> None:
     place = np.arange(1, len(values) + 1)
-    below = values < 0
+    below = lost(values)
     axis.axhline(0, color="black", linewidth=0.8)
     axis.bar(place[~below], values[~below], width=1.0, color=DOTS, label="held by a Euclidean space")
     if below.any():
         axis.bar(place[below], values[below], width=1.0, color=LOST, label="not held by any")
-    share = -values[below].sum() / (np.abs(values).sum() or 1.0)
-    axis.set_yscale("symlog", linthresh=max(1e-3 * np.abs(values).max(), np.finfo(float).tiny))
+    size = np.abs(values)
+    share = size[below].sum() / (size.sum() or 1.0)
+    axis.set_yscale("symlog", linthresh=1e-3 * (size.max() or 1.0))
     axis.set(xlabel="eigenvalue, by size", ylabel="eigenvalue", title=f"{share:.1%} of the spectrum negative")
     axis.legend(frameon=False, fontsize="small")
     open_frame(axis)

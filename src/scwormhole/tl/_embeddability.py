@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
-from importlib.util import find_spec
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,13 @@ from scwormhole._adata import EMBEDDABILITY, as_adata, check_free, log_written, 
 from scwormhole.clouds import PointClouds
 from scwormhole.mds import Embeddability
 from scwormhole.mds._embeddability import euclidean_part
-from scwormhole.metrics import correlation
+from scwormhole.metrics import EXACT_PAIRS, correlation, has_exact, solve_exactly
 from scwormhole.ot import distances, pairwise
 from scwormhole.ot._info import TransportWarning
-from scwormhole.ot._metrics import as_metric
+from scwormhole.ot._metrics import METRICS, as_metric
 
 EPSILONS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
-EXACT_PAIRS, EXACT_NUMBERS = 1_000, 20_000_000  # pairs solved exactly, and entries of their cost matrices, at most
+EXACT_NUMBERS = 20_000_000  # entries of the cost matrices of the pairs solved exactly, at most
 LEAST_TO_SPLIT = 4  # points of a cloud that is split into halves
 SAMPLED_WHOLE = 512  # points of a cloud, above which it is solved on a sample of them
 
@@ -45,7 +45,8 @@ def embeddability(
     All pairs of a seeded sample are solved. Their spectrum tells how Euclidean the divergence is, which bounds what any
     embedding can reach; and for a ladder of epsilons it is told how the divergence correlates with exact transport,
     with the plain distance of means (is it still optimal transport?), and with itself between random halves of the same
-    clouds (is it signal, or the noise of sampling?). Draw it with :func:`scwormhole.pl.embeddability`.
+    clouds (is it signal, or the noise of sampling?). Exact transport is solved for a random subset of the sample only,
+    of a thousand pairs, or fewer of large clouds. Draw it with :func:`scwormhole.pl.embeddability`.
 
     Parameters
     ----------
@@ -54,7 +55,7 @@ def embeddability(
     n_clouds
         Clouds of the sample; six epsilons take a minute or two for 100 clouds of 100 points.
     metric
-        See :func:`scwormhole.ot.pairwise`.
+        See :func:`scwormhole.ot.pairwise`; not ``"W2"``, ``"W1"`` or ``"GW"``, which have costs from a cloud to itself.
     epsilon
         Regularisation that spectrum and errors are of: a share of the mean ground cost, as in
         :class:`scwormhole.Wormhole`.
@@ -93,7 +94,7 @@ def embeddability(
     >>> found.advice[0]
     'Euclidean for all purposes: the best embedding errs by 0.0%.'
     """
-    ladder = _checked(n_clouds, epsilon, epsilons)
+    ladder = _checked(metric, n_clouds, epsilon, epsilons)
     adata = None
     if not isinstance(data, PointClouds):
         adata = as_adata(data, table_key)
@@ -101,7 +102,7 @@ def embeddability(
         data = read_cohort(adata, clouds, use_rep=use_rep, layer=layer).clouds
     if len(data) < 3:
         raise ValueError(f"there are {len(data)} clouds; at least three are needed, for pairs to be compared.")
-    chosen = np.sort(np.random.default_rng(rng).permutation(len(data))[:n_clouds])
+    chosen = np.random.default_rng(rng).permutation(len(data))[:n_clouds]
     settings = {"metric": metric, "max_points": max_points, "progress": progress, "rng": rng}
     found = _measure(data[chosen], ladder, epsilon, settings)
     if adata is not None:
@@ -112,10 +113,16 @@ def embeddability(
     return found
 
 
-def _checked(n_clouds: int, epsilon: float, epsilons: Sequence[float]) -> NDArray[np.float64]:
+def _checked(metric: str, n_clouds: int, epsilon: float, epsilons: Sequence[float]) -> NDArray[np.float64]:
     """Return the ladder, rising, with the epsilon asked for among its steps."""
-    if n_clouds < 3:
-        raise ValueError(f"n_clouds is {n_clouds}; at least three are needed, for pairs to be compared.")
+    if not as_metric(metric).debiased:
+        debiased = ", ".join(repr(name) for name, known in METRICS.items() if known.debiased)
+        raise ValueError(
+            f"metric is {metric!r}, whose regularised costs from a cloud to itself are not zero and would be taken for "
+            f"noise; give one of {debiased}."
+        )
+    if not (isinstance(n_clouds, Integral) and n_clouds >= 3):
+        raise ValueError(f"n_clouds is {n_clouds!r}; give a whole number of at least 3, for pairs to be compared.")
     ladder = np.unique(np.append(np.asarray(epsilons, np.float64), epsilon))
     if not (np.isfinite(ladder) & (ladder > 0)).all():
         raise ValueError(f"epsilon is {epsilon} and epsilons are {list(epsilons)}; give positive numbers.")
@@ -129,7 +136,7 @@ def _measure(
     upper = np.triu_indices(len(sample), 1)
     apart = None if metric.gromov else _between_means(sample)[upper]
     halves = _halves(sample, settings["rng"])
-    pairs, exact = _exact(sample, settings)
+    exact = _exact(sample, settings)
     found: dict[str, Any] = {"exact": [], "means": [], "halves": []}
     noise, main = np.nan, np.zeros((len(sample), len(sample)))
     for step in ladder:
@@ -142,7 +149,7 @@ def _measure(
             for warning in told:
                 warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
         values = table[upper]
-        found["exact"].append(np.nan if exact is None else correlation(table[pairs], exact))
+        found["exact"].append(np.nan if exact is None else _agreement(table, exact))
         found["means"].append(np.nan if apart is None else correlation(values, apart))
         if halves is None:
             found["halves"].append(np.nan)
@@ -152,10 +159,8 @@ def _measure(
             warnings.simplefilter("ignore", TransportWarning)  # told for the whole clouds
             one, other = (pairwise(half, **same) for half in halves)
             if step == epsilon:
-                # a half has twice the noise of its cloud, so two clouds have half of that between halves
-                noise = float(np.maximum(distances(*halves, **same), 0).mean() / 2 / values.mean())
-        rows = np.triu_indices(len(halves[0]), 1)
-        found["halves"].append(correlation(one[rows], other[rows]))
+                noise = _noise(halves, main[upper].mean(), same)
+        found["halves"].append(_agreement(one, other))
     found = {name: np.array(values) for name, values in found.items()}
     found |= euclidean_part(main, progress=settings["progress"])
     return Embeddability(metric=metric.name, epsilon=float(epsilon), noise=noise, epsilons=ladder, **found)
@@ -166,16 +171,34 @@ def _between_means(sample: PointClouds) -> NDArray[np.float64]:
     return np.asarray(((means[:, None] - means) ** 2).sum(axis=-1))
 
 
+def _agreement(table: NDArray[Any], other: NDArray[Any]) -> float:
+    """Return the correlation over the pairs of clouds that two tables both have: the first ones."""
+    pairs = np.triu_indices(min(len(table), len(other)), 1)
+    return correlation(table[pairs], other[pairs])
+
+
+def _noise(halves: tuple[PointClouds, PointClouds], mean: float, settings: dict[str, Any]) -> float:
+    """Return the share of a mean divergence that is sampling noise, from how far halves of one cloud are apart."""
+    if mean <= 0:
+        return float("nan")
+    apart = np.maximum(distances(*halves, **settings), 0)
+    # noise falls with the points solved with: a half has half of its cloud's, but for large clouds, which are sampled
+    most = settings["max_points"] or np.inf
+    whole = halves[0].sizes + halves[1].sizes
+    share = np.minimum(whole / 2, most) / np.minimum(whole, most)
+    return min(1.0, float((apart * share).mean() / mean))
+
+
 def _halves(sample: PointClouds, rng: int) -> tuple[PointClouds, PointClouds] | None:
     """Return two random halves of each cloud that has points enough; None if fewer than three have."""
     generator = np.random.default_rng(rng)
     parts: tuple[list[Any], list[Any]] = ([], [])
     for cloud in sample:
         points, weights = np.asarray(cloud.points), np.asarray(cloud.weights)
-        if len(points) < LEAST_TO_SPLIT:
+        held = np.flatnonzero(weights > 0)  # a half of points without weight would be none
+        if len(held) < LEAST_TO_SPLIT:
             continue
-        order = generator.permutation(len(points))
-        for part, some in zip(parts, np.array_split(order, 2), strict=True):
+        for part, some in zip(parts, np.array_split(generator.permutation(held), 2), strict=True):
             part.append((points[some], weights[some]))
     if len(parts[0]) < 3:
         return None
@@ -183,12 +206,10 @@ def _halves(sample: PointClouds, rng: int) -> tuple[PointClouds, PointClouds] | 
     return first, second
 
 
-def _exact(sample: PointClouds, settings: dict[str, Any]) -> tuple[Any, NDArray[np.float64] | None]:
-    """Return the pairs of the first clouds, and unregularised transport between them if it can be had."""
+def _exact(sample: PointClouds, settings: dict[str, Any]) -> NDArray[np.float64] | None:
+    """Return unregularised transport between the first clouds, which are in random order, if it can be had."""
+    if not has_exact(settings["metric"]):
+        return None
     sizes = np.minimum(sample.sizes, settings["max_points"] or sample.sizes.max())
     wanted = np.clip(EXACT_NUMBERS / sizes.astype(float).mean() ** 2, 20, EXACT_PAIRS)
-    count = min(len(sample), int((1 + np.sqrt(1 + 8 * wanted)) / 2))
-    pairs = np.triu_indices(count, 1)
-    if as_metric(settings["metric"]).gromov or find_spec("ot") is None:
-        return pairs, None
-    return pairs, np.asarray(pairwise(sample[:count], solver="exact", **settings), np.float64)[pairs]
+    return solve_exactly(sample, n_pairs=wanted, **settings)
