@@ -123,7 +123,7 @@ def test_bad_input_is_refused():
         DiffusionEMD().fit(clouds[:1])
     with pytest.raises(NotFittedError, match="call"):
         DiffusionEMD().transform(clouds)
-    with pytest.raises(ValueError, match="n_scales is 5; give 1 to 4"):
+    with pytest.raises(ValueError, match="n_scales is 5; give a whole number from 1 to 4"):
         DiffusionEMD(max_scale=3, n_scales=5).fit(clouds)
     with pytest.raises(ValueError, match="max_scale is -1"):
         DiffusionEMD(max_scale=-1).fit(clouds)

@@ -64,6 +64,7 @@ def test_the_same_seed_gives_the_same_to_the_bit(clouds):
 def test_decodes_histograms(model, clouds):
     decoded = model.inverse_transform(model.transform(clouds))
     assert decoded.shape == (24, 100)
+    assert model.inverse_transform(np.zeros((0, 16))).shape == (0, 100)
     np.testing.assert_allclose(decoded.sum(1), 1, rtol=1e-5)
     true = model.grid_.transform(clouds)
     means = decoded @ model.grid_.centres_, true @ model.grid_.centres_
@@ -127,17 +128,22 @@ def test_bad_input_is_refused(model, clouds):
         small().fit(clouds[:1])
     with pytest.raises(TypeError, match="PointClouds"):
         small().fit([np.eye(2)])
-    with pytest.raises(ValueError, match="batch_size is 1; give at least 2"):
+    with pytest.raises(ValueError, match="batch_size is 1; give a whole number of at least 2"):
         small(batch_size=1).fit(clouds)
     with pytest.raises(ValueError, match="learning_rate is -1"):
         small(learning_rate=-1).fit(clouds)
+    failing = small(learning_rate=1e30, max_steps=6)
     with pytest.raises(FloatingPointError, match="lower learning_rate"):
-        small(learning_rate=1e30, max_steps=6).fit(clouds)
+        failing.fit(clouds)
+    with pytest.raises(NotFittedError, match="not fitted"):
+        failing.transform(clouds)
     with pytest.raises(NotFittedError, match="not fitted"):
         clone(model).transform(clouds)
     with pytest.raises(NotFittedError, match="not fitted"):
         clone(model).inverse_transform(np.zeros((1, 16)))
     with pytest.raises(ValueError, match="vectors of 16 numbers"):
         model.inverse_transform(np.zeros((1, 3)))
+    with pytest.raises(ValueError, match="z has 16 entries that are no finite numbers"):
+        model.inverse_transform(np.full((1, 16), np.nan))
     with pytest.raises(ValueError, match="fitted in 2"):
         model.transform(blobs(3, dim=3))

@@ -96,6 +96,8 @@ def test_labels_agree_with_scikit_learn():
         ([1.0, 2.0], ["a", "b"], 1, "one label a column"),
         ([[1.0, 2.0]], ["a", "b"], 0, "at least 1"),
         ([[1.0, np.nan]], ["a", "b"], 1, "not numbers"),
+        ([["1.0", "2.0"]], ["a", "b"], 1, "entries of type <U3; give divergences as numbers"),
+        ([[1.0, 2.0]], ["a", None], 1, "do not go together: NoneType, str"),
     ],
 )
 def test_bad_tables_are_refused(table, labels, k, message):

@@ -61,6 +61,12 @@ def test_points_outside_go_to_the_nearest_voxel():
     assert grid.transform(far).argmax(1).tolist() == [1, 5]
 
 
+def test_points_half_way_all_go_the_same_way():
+    places = np.stack([np.arange(6) + 0.5, np.zeros(6)], axis=1)
+    masses = Grid(side=8, box=(0, 7)).fit_transform(wh.PointClouds.from_list(list(places[:, None])))
+    assert (masses.argmax(1) // 8).tolist() == [1, 2, 3, 4, 5, 6]
+
+
 def test_padding_order_and_splitting_are_not_seen():
     clouds = random_clouds()
     grid = Grid(side=9).fit(clouds)
@@ -90,5 +96,5 @@ def test_bad_input_is_refused():
         Grid().fit([np.eye(2)])
     with pytest.raises(NotFittedError, match="call"):
         Grid().transform(clouds)
-    with pytest.raises(ValueError, match="3 dimensions, and the grid was fitted in 2"):
+    with pytest.raises(ValueError, match="3 dimensions, and this Grid was fitted in 2"):
         Grid().fit(clouds).transform(random_clouds(dim=3))

@@ -32,6 +32,19 @@ def test_is_transport_on_a_line_for_as_many_equal_points():
     np.testing.assert_allclose(found, ((sorted_points[:, None] - sorted_points) ** 2).mean(-1), rtol=1e-5, atol=1e-8)
 
 
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_reference_points_without_weight_are_left_out(make_clouds, solver):
+    clouds, points = make_clouds(4, 2), np.random.default_rng(0).normal(size=(5, 2))
+    weights = np.array([0.2, 0.0, 0.3, 0.0, 0.5])
+    model, lighter = (
+        LinearOT(reference=reference, solver=solver).fit(clouds)
+        for reference in ((points, weights), (points[weights > 0], weights[weights > 0]))
+    )
+    assert model.reference_.shape == (3, 2)
+    np.testing.assert_array_equal(model.transform(clouds), lighter.transform(clouds))
+    assert np.isfinite(model.pairwise(clouds)).all()
+
+
 def test_is_transport_from_the_reference_itself(make_clouds):
     """Seen from a cloud of the cohort, that cloud's row is its exact distance, where points are as many."""
     rng = np.random.default_rng(1)

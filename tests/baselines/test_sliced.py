@@ -24,12 +24,12 @@ def test_is_the_sliced_distance_of_pot(dim):
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3])
-def test_translates_are_exact_in_low_dimension(make_clouds, dim):
+def test_translates_are_exact_up_to_the_plane_and_nearly_so_in_space(make_clouds, dim):
     clouds = make_clouds(4, dim, weighted=True)
     shift = np.arange(1.0, dim + 1)
     moved = wh.PointClouds(clouds.points + shift, clouds.indptr, clouds.indices, clouds.weights)
     model = SlicedFeatures(n_directions=64, scaled=False).fit(clouds)
-    np.testing.assert_allclose(model.distances(clouds, moved), (shift**2).sum(), rtol=1e-2 if dim == 3 else 1e-5)
+    np.testing.assert_allclose(model.distances(clouds, moved), (shift**2).sum(), rtol=2e-2 if dim == 3 else 1e-5)
 
 
 def test_the_factor_is_that_of_least_squares(make_clouds):
@@ -57,7 +57,8 @@ def test_pairs_are_different_and_none_comes_twice():
 
 @pytest.mark.parametrize("dim", [2, 3, 20])
 def test_directions_are_unit_vectors_off_the_axes(dim):
-    directions = turned_directions(dim, 50, 0)
+    n = 50 if dim < 4 else 20_000  # random ones are even only on average
+    directions = turned_directions(dim, n, 0)
     np.testing.assert_allclose((directions**2).sum(1), 1)
-    assert np.abs(directions).min() > 1e-6
-    np.testing.assert_allclose(dim * directions.T @ directions / 50, np.eye(dim), atol=0.1 if dim < 4 else 3.0)
+    assert np.abs(directions).min() > 1e-9
+    np.testing.assert_allclose(dim * directions.T @ directions / n, np.eye(dim), atol=1e-9 if dim == 2 else 0.05)

@@ -35,9 +35,9 @@ def test_bounds_are_bounds(dim):
 def test_bounds_are_those_of_sorting():
     from ot import max_sliced_wasserstein_distance, sliced_wasserstein_distance
 
-    clouds = equal_clouds(4, 3)
+    clouds = equal_clouds(6, 3)
     model = SlicedRegression(n_quantiles=20, **QUICK).fit(clouds)
-    found = model.bounds(clouds[:2], clouds[2:])
+    found = model.bounds(clouds[:2], clouds[2:4])
     for pair in range(2):
         x, y = clouds[pair].points, clouds[pair + 2].points
         for name, theirs in (("sliced", sliced_wasserstein_distance), ("max_sliced", max_sliced_wasserstein_distance)):
@@ -90,6 +90,21 @@ def test_predicts_pairs_it_has_not_seen(make_clouds, dim):
     np.testing.assert_allclose(found.mean(), exact.mean(), rtol=0.05)
     assert {*rival.held_out_error_} == {"constrained", "unconstrained"}
     assert rival.held_out_error_[rival.model_] == min(rival.held_out_error_.values()) < 0.2
+
+
+def test_quantiles_are_as_many_as_the_largest_cloud_has_points():
+    for n, wanted in ((21, 21), (130, 128)):  # neither is a padded size
+        clouds = equal_clouds(6, 2, n=n)
+        assert SlicedRegression(**QUICK).fit(clouds).n_quantiles_ == wanted
+
+
+@pytest.mark.parametrize("model", ["auto", "constrained", "unconstrained"])
+def test_few_pairs_are_warned_of(model):
+    rival = SlicedRegression(model=model, **{**QUICK, "n_pairs": 9})
+    with pytest.warns(UserWarning, match="fitted to 9 pairs") as caught:
+        rival.fit(equal_clouds(8, 2))
+    assert caught[0].filename == __file__
+    assert rival.model_ == ("constrained" if model == "auto" else model)
 
 
 def test_regression_finds_planted_coefficients():

@@ -10,20 +10,19 @@ diffusion operator and the powers of that: they are applied axis by axis, as sma
 approximate the powers by polynomials.
 """
 
-import operator
 from collections.abc import Sequence
-from numbers import Real
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from scwormhole.ot._cohort import Cohort
-from scwormhole.ot._pool import stream
 from scwormhole.ot._threads import one_thread
 
-from ._common import Array, Embedding, steps
+from ._blocks import batches, steps
+from ._checks import check_amounts, check_counts
+from ._common import Array, Embedding
 from ._grid import Grid
 
 
@@ -54,6 +53,8 @@ class DiffusionEMD(Embedding):
         The :class:`Grid`.
     diffusions_
         Diffusion along an axis for each scale, the shortest first.
+    alpha_
+        How weights grow with time.
 
     Examples
     --------
@@ -78,33 +79,19 @@ class DiffusionEMD(Embedding):
             {"side": side, "box": box, "max_scale": max_scale, "n_scales": n_scales, "alpha": alpha},
         )
 
-    def fit(self, clouds: Cohort, y: None = None) -> Self:
-        """Find the box of the grid.
-
-        Parameters
-        ----------
-        clouds
-            The cohort, of at least two clouds.
-        y
-            Of no effect.
-        """
+    def _fit(self, clouds: Cohort) -> None:
+        """Find the box of the grid."""
         params = self._params
-        most = operator.index(params["max_scale"])
-        if not 0 <= most <= 30:
-            raise ValueError(f"max_scale is {most}; give 0 to 30: a diffusion takes two to this power of steps.")
-        count = most + 1 if params["n_scales"] is None else operator.index(params["n_scales"])
-        if not 1 <= count <= most + 1:
-            raise ValueError(f"n_scales is {count}; give 1 to {most + 1}, which is one more than max_scale.")
-        alpha = params["alpha"]
-        if isinstance(alpha, bool) or not isinstance(alpha, Real) or not 0 <= float(alpha) < np.inf:
-            raise ValueError(f"alpha is {alpha!r}; give a number of at least 0.")
-        grid = Grid(side=params["side"], box=params["box"]).fit(clouds)
-        self._begin(clouds)
-        one = path_diffusion(grid.side_)
-        times = [1 << scale for scale in range(most - count + 1, most + 1)]
+        check_counts(params, "max_scale", least=0, most=30)  # a diffusion takes two to this power of steps
+        most, count = params["max_scale"], params["n_scales"]
+        if count is not None:
+            check_counts(params, "n_scales", most=most + 1)
+        check_amounts(params, "alpha")
+        self.grid_ = Grid(side=params["side"], box=params["box"]).fit(clouds)
+        self.alpha_ = float(params["alpha"])
+        one = path_diffusion(self.grid_.side_)
+        times = [1 << scale for scale in range(most + 1 - (count or most + 1), most + 1)]
         self.diffusions_ = np.stack([np.linalg.matrix_power(one, time) for time in times])
-        self.grid_ = grid
-        return self
 
     def transform(self, clouds: Cohort) -> NDArray[np.float32]:
         """Return one vector a cloud, to be compared by L1 distances.
@@ -118,9 +105,9 @@ class DiffusionEMD(Embedding):
         width = len(self.diffusions_) * grid.n_voxels_
         vectors = np.empty((len(clouds), width), np.float32)
         with one_thread:
-            for batch in stream(clouds, max(clouds.dim, width // int(clouds.rungs.min()))):
-                masses = grid.histograms(batch.points, batch.weights)[: len(batch.index)]
-                found = described(masses.reshape(-1, *grid.shape_), self.diffusions_, self._params["alpha"])
+            for batch in batches(clouds, max(clouds.dim, width // int(clouds.rungs.min()))):
+                masses = grid.histograms(batch.points, batch.weights)
+                found = described(masses.reshape(-1, *grid.shape_), self.diffusions_, self.alpha_)
                 vectors[batch.index] = grid.spacing_ * found
         return vectors
 

@@ -4,11 +4,9 @@ After Courty, Flamary and Ducoffe 2018; with all pairs of a batch compared, as b
 """
 
 import logging
-import operator
 import warnings
 from functools import partial
-from numbers import Real
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import jax
 import numpy as np
@@ -16,15 +14,15 @@ from flax import nnx
 from jax import Array
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from scwormhole.ot import Targets
 from scwormhole.ot._cohort import Cohort
 from scwormhole.ot._metrics import GroundCost
 from scwormhole.ot._options import RelativeEpsilon
-from scwormhole.ot._pool import stream
 from scwormhole.train._plan import Clock
 
+from ._blocks import batches
+from ._checks import check_amounts, check_counts
 from ._common import Embedding
 from ._convolutions import ConvolutionalNetworks
 from ._grid import Grid
@@ -135,24 +133,19 @@ class DWE(Embedding):
             }
         )
 
-    def fit(self, clouds: Cohort, y: None = None) -> Self:
-        """Train on a cohort.
-
-        Parameters
-        ----------
-        clouds
-            The cohort, of at least two clouds.
-        y
-            Of no effect.
-        """
-        clock, params = Clock(), self._checked()
-        grid = Grid(side=params["side"], box=params["box"]).fit(clouds)
-        clouds = self._begin(clouds)
+    def _fit(self, clouds: Cohort) -> None:
+        """Train on a cohort."""
+        clock, params = Clock(), self._params
+        check_counts(params, "n_components", "n_channels")
+        check_counts(params, "batch_size", least=2)
+        check_counts(params, "max_steps", least=0)
+        check_amounts(params, "coeff", "learning_rate", *["max_seconds"] * (params["max_seconds"] is not None))
         size = min(params["batch_size"], len(clouds))
         # with limited time it is not known how many pairs there will be, but not all of them are solved at once
         groups = max(1, -(-params["max_steps"] // (GROUP * TURNS))) if params["max_seconds"] is None else 1
         transport = {name: params[name] for name in ("metric", "epsilon", "relative_epsilon", "rng")}
         targets = Targets(clouds, n_pairs=groups * GROUP * size * (size - 1) // 2, **transport)
+        grid = Grid(side=params["side"], box=params["box"]).fit(clouds)
         pairs = Pairs(clouds, grid, targets, size, params["rng"])
         networks = ConvolutionalNetworks(
             grid.shape_,
@@ -174,10 +167,9 @@ class DWE(Embedding):
         self.grid_, self.epsilon_, self.unit_ = grid, targets.epsilon, pairs.mean**0.5
         if not self.n_steps_:
             message = "DWE took no step, so its vectors mean nothing; raise max_steps or max_seconds."
-            warnings.warn(message, ConvergenceWarning, stacklevel=2)
-        targets.warn()
+            warnings.warn(message, ConvergenceWarning, stacklevel=3)
+        targets.warn(stacklevel=3)
         logger.info("DWE: %d steps in %.0f seconds", self.n_steps_, clock.elapsed())
-        return self
 
     def transform(self, clouds: Cohort) -> NDArray[np.float32]:
         """Return one vector a cloud.
@@ -189,9 +181,8 @@ class DWE(Embedding):
         """
         clouds = self._known(clouds)
         z = np.empty((len(clouds), self._weights["vector"]["bias"][...].size), np.float32)
-        for batch in stream(clouds, max(clouds.dim, self.grid_.n_voxels_ // int(clouds.rungs.min()))):
-            masses = self.grid_.histograms(batch.points, batch.weights)[: len(batch.index)]
-            z[batch.index] = self._applied("encode", masses)
+        for batch in batches(clouds, max(clouds.dim, self.grid_.n_voxels_ // int(clouds.rungs.min()))):
+            z[batch.index] = self._applied("encode", self.grid_.histograms(batch.points, batch.weights))
         return z * np.float32(self.unit_)
 
     def inverse_transform(self, z: ArrayLike) -> NDArray[np.float32]:
@@ -202,34 +193,22 @@ class DWE(Embedding):
         z
             Vectors, one a row.
         """
-        check_is_fitted(self, "grid_")
-        z, k = np.asarray(z, np.float32), self._weights["vector"]["bias"][...].size
+        k = self._fitted()._weights["vector"]["bias"][...].size
+        z = np.asarray(z, np.float32)
         if z.ndim != 2 or z.shape[1] != k:
             raise ValueError(f"z has shape {z.shape}; give vectors of {k} numbers, one a row.")
+        if not np.isfinite(z).all():
+            raise ValueError(f"z has {(~np.isfinite(z)).sum():,} entries that are no finite numbers.")
         return np.exp(self._applied("decode", z / np.float32(self.unit_)))
 
     def _applied(self, way: Literal["encode", "decode"], rows: NDArray[Any]) -> NDArray[np.float32]:
         """Apply a network to rows, as many at a time as it is compiled for."""
         found = []
-        for first in range(0, len(rows), ROWS):
+        for first in range(0, max(len(rows), 1), ROWS):  # at least once: no rows have a width too
             some = rows[first : first + ROWS].astype(np.float32)
-            filled = np.concatenate([some, np.repeat(some[-1:], ROWS - len(some), 0)])
+            filled = np.pad(some, ((0, ROWS - len(some)), (0, 0)))
             found.append(np.asarray(_apply(self._weights, filled, graph=self._graph, way=way))[: len(some)])
         return np.concatenate(found)
-
-    def _checked(self) -> dict[str, Any]:
-        """Return the parameters, or say which one is wrong."""
-        params = dict(self._params)
-        for name, least in {"n_components": 1, "n_channels": 1, "batch_size": 2, "max_steps": 0}.items():
-            if operator.index(params[name]) < least:
-                raise ValueError(f"{name} is {params[name]}; give at least {least}.")
-        for name in ("coeff", "learning_rate", "max_seconds"):
-            value = params[name]
-            if name == "max_seconds" and value is None:
-                continue
-            if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < np.inf:
-                raise ValueError(f"{name} is {value!r}; give a number of at least 0.")
-        return params
 
 
 @partial(jax.jit, static_argnames=("graph", "way"))

@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 from scwormhole.ot._cohort import Cohort, as_cohort
 from scwormhole.ot._threads import one_thread
 
-from ._common import Embedding, batches
+from ._blocks import batches
+from ._common import Embedding
 from ._gaussians import mean_and_factor
 
 

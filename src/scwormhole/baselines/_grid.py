@@ -4,21 +4,21 @@ Voxels are as long one way as the other, since a way costs the same along each a
 lie on the faces of the box, so that images whose pixels are the grid keep each pixel in a voxel of its own.
 """
 
-import operator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import NotFittedError
 
-from scwormhole.ot._cohort import Cohort, as_cohort
-from scwormhole.ot._estimator import Estimator
-from scwormhole.ot._pool import stream
+from scwormhole.ot._cohort import Cohort
+
+from ._blocks import batches
+from ._checks import check_counts
+from ._common import Transformer
 
 SIDES = {2: 28, 3: 16}  # by dimension, as in the paper
 
 
-class Grid(Estimator):
+class Grid(Transformer):
     """Clouds to histograms on a grid of square or cubic voxels, in two or three dimensions.
 
     Each point gives its weight to the nearest voxel, also if it lies outside the box.
@@ -50,6 +50,8 @@ class Grid(Estimator):
     [[0.5, 0.0, 0.5], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
     """
 
+    _fewest: ClassVar[int] = 1
+
     def __init__(self, *, side: int | None = None, box: tuple[float, float] | None = None) -> None:
         super().__init__({"side": side, "box": box})
 
@@ -69,36 +71,20 @@ class Grid(Estimator):
         places = np.stack(np.unravel_index(np.arange(self.n_voxels_), self.shape_), axis=1)
         return np.asarray(self.low_ + self.spacing_ * places)
 
-    def fit(self, clouds: Cohort, y: None = None) -> "Grid":
-        """Find the box.
-
-        Parameters
-        ----------
-        clouds
-            The cohort.
-        y
-            Of no effect.
-        """
-        clouds = as_cohort(clouds, "clouds")
-        dim, box = clouds.dim, self._params["box"]
+    def _fit(self, clouds: Cohort) -> None:
+        """Find the box."""
+        dim, side, box = clouds.dim, self._params["side"], self._params["box"]
         if dim not in SIDES:
             raise ValueError(
                 f"clouds have {dim} dimensions; grids are for 2 and 3, as voxels are as many as power {dim} of "
                 "those along an axis. Take a method that works on points."
             )
-        side = operator.index(SIDES[dim] if self._params["side"] is None else self._params["side"])
-        if side < 2:
-            raise ValueError(f"side is {side}; give at least 2 voxels along an axis.")
-        if box is None:
-            low, high = bounds(clouds)
-        else:
-            low, high = (np.full(dim, float(end)) for end in box)
-            if not (np.isfinite(low) & (low < high) & np.isfinite(high)).all():
-                raise ValueError(f"box is {box}; give the lowest coordinate and then a higher one, or None.")
-        self.dim_, self.side_ = dim, side
-        self.spacing_ = float((high - low).max()) / (side - 1) or 1.0
-        self.low_ = (low + high - self.spacing_ * (side - 1)) / 2
-        return self
+        if side is not None:
+            check_counts(self._params, "side", least=2)
+        low, high = bounds(clouds) if box is None else as_box(box, dim)
+        self.side_ = int(side or SIDES[dim])
+        self.spacing_ = float((high - low).max()) / (self.side_ - 1) or 1.0
+        self.low_ = (low + high - self.spacing_ * (self.side_ - 1)) / 2
 
     def transform(self, clouds: Cohort) -> NDArray[np.float32]:
         """Return one histogram a cloud, of mass one, flat: the last axis of the grid runs fastest.
@@ -108,23 +94,11 @@ class Grid(Estimator):
         clouds
             A cohort of the dimension that was fitted.
         """
-        clouds = self.checked(clouds)
+        clouds = self._known(clouds)
         masses = np.empty((len(clouds), self.n_voxels_), np.float32)
-        for batch in stream(clouds, self.dim_):
-            masses[batch.index] = self.histograms(batch.points, batch.weights)[: len(batch.index)]
+        for batch in batches(clouds, self.dim_):
+            masses[batch.index] = self.histograms(batch.points, batch.weights)
         return masses
-
-    def fit_transform(self, clouds: Cohort, y: None = None) -> NDArray[np.float32]:
-        """Fit, and return one histogram a cloud.
-
-        Parameters
-        ----------
-        clouds
-            The cohort.
-        y
-            Of no effect.
-        """
-        return self.fit(clouds).transform(clouds)
 
     def histograms(self, points: NDArray[Any], weights: NDArray[Any]) -> NDArray[np.float64]:
         """Return the histograms of a padded batch, on arrays alone.
@@ -136,7 +110,8 @@ class Grid(Estimator):
         weights
             Weights, clouds by places; zero on padding.
         """
-        places = np.rint((points - self._fitted().low_) / self.spacing_)
+        # half way between two centres is the upper one's: to the even one would depend on where the grid begins
+        places = np.floor((points - self._fitted().low_) / self.spacing_ + 0.5)
         places = np.clip(places, 0, self.side_ - 1).astype(np.int64)
         voxels = np.ravel_multi_index(tuple(np.moveaxis(places, -1, 0)), self.shape_)  # [b, n]
         rows = self.n_voxels_ * np.arange(len(points))[:, None]
@@ -152,22 +127,24 @@ class Grid(Estimator):
         clouds
             The cohort.
         """
-        self._fitted()
-        clouds = as_cohort(clouds, "clouds")
-        if clouds.dim != self.dim_:
-            raise ValueError(f"clouds have {clouds.dim} dimensions, and the grid was fitted in {self.dim_}.")
-        return clouds
+        return self._known(clouds)
 
-    def _fitted(self) -> "Grid":
-        if not hasattr(self, "side_"):
-            raise NotFittedError("this grid is not fitted yet; call .fit(clouds) first.")
-        return self
+
+def as_box(box: Any, dim: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the lowest and the highest coordinate on each axis of a box that was given, or say why it is none."""
+    try:
+        low, high = map(float, box)
+    except (TypeError, ValueError):
+        low = high = np.nan
+    if not -np.inf < low < high < np.inf:
+        raise ValueError(f"box is {box!r}; give two numbers, the lowest coordinate and then a higher one, or None.")
+    return np.full(dim, low), np.full(dim, high)
 
 
 def bounds(clouds: Cohort) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the lowest and the highest coordinate on each axis of points that weigh something."""
     low, high = np.full(clouds.dim, np.inf), np.full(clouds.dim, -np.inf)
-    for batch in stream(clouds, clouds.dim):
+    for batch in batches(clouds, clouds.dim):
         real = batch.points[batch.weights > 0]
         low, high = np.minimum(low, real.min(0)), np.maximum(high, real.max(0))
     return low, high

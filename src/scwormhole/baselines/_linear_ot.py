@@ -2,7 +2,7 @@
 
 import warnings
 from functools import partial
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, get_args
 
 import jax
 import jax.numpy as jnp
@@ -21,11 +21,11 @@ from scwormhole.ot._sinkhorn import solve
 from scwormhole.ot._solver import Prepared, centred, fill
 from scwormhole.ot._threads import one_thread
 
-from ._common import Array, Embedding, batches
-from ._solved import check_counts
+from ._blocks import batches, learned_from
+from ._checks import check_counts
+from ._common import Array, Embedding
 
 Coupling = Literal["exact", "sinkhorn"]
-MOST_CLOUDS = 4096  # clouds that the reference is made from
 MOST_ROUNDS = 100  # of k-means
 MOST_ITERATIONS, TOL = 1000, 1e-3
 
@@ -44,7 +44,8 @@ class LinearOT(Embedding):
     n_points
         Points of the reference: k-means centres of points of the cohort, each as heavy as its cluster.
     reference
-        A reference of your own instead: an array of points, or points and weights.
+        A reference of your own instead: an array of points, or a tuple of points and weights, such as ``clouds[0]``.
+        Points without weight are left out.
     solver
         ``"exact"`` couples by POT's network simplex, ``"sinkhorn"`` by entropic transport in batches.
     epsilon
@@ -60,6 +61,8 @@ class LinearOT(Embedding):
         Points of the reference.
     weights_
         Their weights.
+    solver_
+        How clouds are coupled with it.
 
     Examples
     --------
@@ -93,38 +96,21 @@ class LinearOT(Embedding):
             }
         )
 
-    def fit(self, clouds: Cohort, y: None = None) -> Self:
-        """Make the reference.
-
-        Parameters
-        ----------
-        clouds
-            The cohort, of at least two clouds.
-        y
-            Of no effect.
-        """
+    def _fit(self, clouds: Cohort) -> None:
+        """Make the reference."""
         params = self._params
         check_counts(params, "n_points")
         if params["solver"] not in get_args(Coupling):
             raise ValueError(f"solver is {params['solver']!r}; give one of {', '.join(map(repr, get_args(Coupling)))}.")
-        clouds = self._begin(clouds)
-        self.epsilon_ = 0.0
-        if params["solver"] == "sinkhorn":
+        self.solver_, self.epsilon_ = params["solver"], 0.0
+        if self.solver_ == "sinkhorn":
             names = ("epsilon", "relative_epsilon", "rng")
             self.epsilon_ = as_epsilon((clouds,), METRICS["W2"], *(params[name] for name in names))
         if params["reference"] is None:
             with one_thread:
                 self.reference_, self.weights_ = _centres(clouds, params["n_points"], params["rng"])
         else:
-            given = params["reference"] if isinstance(params["reference"], tuple) else (params["reference"], None)
-            points, weights = given
-            points, self.weights_ = PointClouds.from_list([points], None if weights is None else [weights])[0]
-            self.reference_ = np.asarray(points, np.float64)
-            if self.reference_.shape[1] != clouds.dim:
-                raise ValueError(
-                    f"reference has {self.reference_.shape[1]} dimensions and clouds {clouds.dim}; they must agree."
-                )
-        return self
+            self.reference_, self.weights_ = _as_reference(params["reference"], clouds.dim)
 
     def transform(self, clouds: Cohort) -> NDArray[np.float32]:
         """Return where each reference point goes in each cloud, seen from the reference's mean, by root of weight.
@@ -156,7 +142,7 @@ class LinearOT(Embedding):
     def _images(self, near: Array, weights: Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Means of where the mass of reference points goes in each cloud, and what converged."""
         reference = self.reference_ - self.weights_ @ self.reference_
-        if self._params["solver"] == "exact":
+        if self.solver_ == "exact":
             found = [_exact_images(reference, self.weights_, *cloud) for cloud in zip(near, weights, strict=True)]
             return np.stack([images for images, _ in found]), np.array([good for _, good in found])
         scale = np.sqrt(self.epsilon_)
@@ -166,13 +152,28 @@ class LinearOT(Embedding):
         return scale * np.asarray(images, np.float64), np.asarray(good)
 
 
+def _as_reference(given: Any, dim: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return points and weights of a reference of the user's, or say why it is none."""
+    try:
+        points, weights = given if isinstance(given, tuple) else (given, None)
+        points, weights = PointClouds.from_list([points], None if weights is None else [weights])[0]
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            "reference is not a cloud; give an array of points, one a row, or a tuple of points and weights, such as "
+            f"clouds[0]. Read as cloud 0: {error}"
+        ) from error
+    if points.shape[1] != dim:
+        raise ValueError(f"reference has {points.shape[1]} dimensions and clouds {dim}; they must agree.")
+    heavy = weights > 0  # a point without mass goes nowhere
+    return np.asarray(points[heavy], np.float64), np.asarray(weights[heavy], np.float64)
+
+
 def _centres(clouds: Cohort, n: int, rng: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return k-means centres of points of the cohort, and the share of points around each."""
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 
-    chosen = np.random.default_rng(rng).permutation(len(clouds))[:MOST_CLOUDS]
-    points, origin = draw_points(clouds, chosen, centred=False, rng=rng)
+    points, origin = draw_points(clouds, learned_from(clouds, rng), centred=False, rng=rng)
     n = min(n, len(points))
     with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # fewer different points than centres
         labels = KMeans(n, n_init=1, max_iter=MOST_ROUNDS, random_state=rng).fit(points).labels_

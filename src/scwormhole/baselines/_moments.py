@@ -5,7 +5,7 @@ once and twice that, since for unit traces ``tr S^1/2 T^1/2`` is at most the fid
 vectors embed the Fréchet distance, if not without distortion.
 """
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,11 @@ from scwormhole.ot._pool import draw_points, principal_axes
 from scwormhole.ot._scale import mean_and_spread
 from scwormhole.ot._threads import one_thread
 
-from ._common import Embedding, batches
+from ._blocks import batches, learned_from
+from ._checks import check_counts
+from ._common import Embedding
 from ._gaussians import mean_and_factor
-from ._solved import check_counts, solve_pairs
-
-MOST_CLOUDS = 4096  # clouds that axes are learned from
+from ._solved import as_targets, solve_pairs
 
 
 class Moments(Embedding):
@@ -95,35 +95,26 @@ class Moments(Embedding):
             }
         )
 
-    def fit(self, clouds: Cohort, y: None = None) -> Self:
-        """Find the axes, and the factors if asked for.
-
-        Parameters
-        ----------
-        clouds
-            The cohort, of at least two clouds.
-        y
-            Of no effect.
-        """
+    def _fit(self, clouds: Cohort) -> None:
+        """Find the axes, and the factors if asked for."""
         params = self._params
-        check_counts(params, "n_components", "n_pairs")
-        clouds = self._begin(clouds)
+        check_counts(params, "n_components")
+        targets = as_targets(clouds, params)
         self.origin_ = mean_and_spread((clouds,), params["rng"])[0].mean(0)
         self.axes_ = np.eye(clouds.dim)
         if clouds.dim > params["n_components"]:
-            chosen = np.random.default_rng(params["rng"]).permutation(len(clouds))[:MOST_CLOUDS]
             with one_thread:
+                chosen = learned_from(clouds, params["rng"])
                 points, _ = draw_points(clouds, chosen, centred=True, rng=params["rng"])
                 self.axes_ = principal_axes(points, params["n_components"], params["rng"])
         self.scales_ = np.ones(2)
         if params["scaled"]:
-            solved = solve_pairs(clouds, params)
+            solved = solve_pairs(clouds, targets, params)
             self.epsilon_, self.metric_ = solved.epsilon, params["metric"]
             z = self.transform(solved.clouds).astype(np.float64)
             squares = (z[solved.first] - z[solved.second]) ** 2
             parts = [part.sum(axis=1) for part in np.split(squares, [clouds.dim], axis=1)]
             self.scales_ = non_negative(np.stack(parts, axis=1), solved.values)
-        return self
 
     def transform(self, clouds: Cohort) -> NDArray[np.float32]:
         """Return the mean of each cloud, and the root of its covariance: the diagonal and above, there times root two.

@@ -1,7 +1,5 @@
 """Sliced Wasserstein vectors as they are: drives what sorts clouds along directions, and scales it. NumPy."""
 
-from typing import Self
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,17 +10,19 @@ from scwormhole.ot._scale import mean_and_spread
 from scwormhole.ot._slices import sliced
 from scwormhole.ot._threads import one_thread
 
-from ._common import Embedding, batches
+from ._blocks import batches
+from ._checks import check_counts
+from ._common import Embedding
 from ._directions import turned_directions
-from ._solved import check_counts, solve_pairs
+from ._solved import as_targets, solve_pairs
 
 
 class SlicedFeatures(Embedding):
     """Quantile functions of a cloud along many directions, one factor fitted: plain sliced Wasserstein vectors.
 
     The squared distance of two vectors is the mean over the directions of the one-dimensional squared W2, times the
-    dimension and a factor. With the factor one, a translate is at the square of the shift: in up to three dimensions
-    exactly, above with the noise of random directions.
+    dimension and a factor. With the factor one, a translate is at the square of the shift: exactly on a line and, from
+    two directions on, in the plane; within 2 % in space, for 64 directions; above with the noise of random directions.
 
     Parameters
     ----------
@@ -49,6 +49,8 @@ class SlicedFeatures(Embedding):
     ----------
     directions_
         The directions.
+    n_cells_
+        Cells of each quantile function.
     scale_
         The factor, of squared distances.
 
@@ -90,29 +92,21 @@ class SlicedFeatures(Embedding):
             }
         )
 
-    def fit(self, clouds: Cohort, y: None = None) -> Self:
-        """Draw directions, and fit the factor.
-
-        Parameters
-        ----------
-        clouds
-            The cohort, of at least two clouds.
-        y
-            Of no effect.
-        """
+    def _fit(self, clouds: Cohort) -> None:
+        """Draw directions, and fit the factor."""
         params = self._params
-        check_counts(params, "n_directions", "n_cells", "n_pairs")
-        clouds = self._begin(clouds)
+        check_counts(params, "n_directions", "n_cells")
+        targets = as_targets(clouds, params)
+        self.n_cells_ = params["n_cells"]
         self.origin_ = mean_and_spread((clouds,), params["rng"])[0].mean(0)
         self.directions_ = turned_directions(clouds.dim, params["n_directions"], params["rng"])
         self.scale_ = 1.0
         if params["scaled"]:
-            solved = solve_pairs(clouds, params)
+            solved = solve_pairs(clouds, targets, params)
             self.epsilon_, self.metric_ = solved.epsilon, params["metric"]
             z = self.transform(solved.clouds)
             found = self._paired(z[solved.first], z[solved.second])
             self.scale_ = float(found @ solved.values / (found @ found)) if found.any() else 1.0
-        return self
 
     def transform(self, clouds: Cohort) -> NDArray[np.float32]:
         """Return the quantile functions of each cloud along the directions.
@@ -123,10 +117,9 @@ class SlicedFeatures(Embedding):
             A cohort of the dimension that was fitted.
         """
         clouds = self._known(clouds)
-        n_cells = self._params["n_cells"]
-        z = np.empty((len(clouds), len(self.directions_) * n_cells), np.float32)
+        z = np.empty((len(clouds), len(self.directions_) * self.n_cells_), np.float32)
         with one_thread:
             for batch in batches(clouds, max(clouds.dim, len(self.directions_))):
-                some = sliced(batch.points - self.origin_, batch.weights, self.directions_, n_cells=n_cells)
+                some = sliced(batch.points - self.origin_, batch.weights, self.directions_, n_cells=self.n_cells_)
                 z[batch.index] = np.sqrt(self.scale_) * some
         return z

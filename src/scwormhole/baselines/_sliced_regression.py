@@ -16,7 +16,8 @@ A cloud is kept as its points at equally spaced quantiles along each direction. 
 places of the same number, and a block of pairs is a few matrix products a direction.
 """
 
-from typing import Literal, Self, get_args
+import warnings
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +31,11 @@ from scwormhole.ot._slices import along
 from scwormhole.ot._solver import squared_gaps
 from scwormhole.ot._threads import one_thread
 
-from ._common import Array, Comparison, Kept, blocks
+from ._blocks import blocks
+from ._checks import check_counts
+from ._common import Array, Comparison, Kept
 from ._directions import turned_directions
-from ._solved import check_counts, solve_pairs
+from ._solved import as_targets, solve_pairs
 
 Model = Literal["auto", "constrained", "unconstrained"]
 Float = NDArray[np.float64]
@@ -41,6 +44,7 @@ MOST_QUANTILES = 128
 # A little off the middle of each cell: where a quantile function jumps there, rounding would decide.
 PLACE = 0.501
 FOLDS = 5
+LEAST_PAIRS = 2 * FOLDS  # to hold some out
 
 
 class SlicedRegression(Comparison):
@@ -58,7 +62,8 @@ class SlicedRegression(Comparison):
         Quantiles that clouds are sampled at along each direction; by default as many as the largest cloud has points,
         and at most 128. With as many equally heavy points in every cloud the couplings are exact.
     model
-        ``"unconstrained"`` and ``"constrained"`` as in the paper; ``"auto"`` takes the better on held-out pairs.
+        ``"unconstrained"`` and ``"constrained"`` as in the paper; ``"auto"`` takes the better on held-out pairs, and
+        ``"constrained"`` where there are too few to hold any out.
     metric
         See :func:`scwormhole.ot.pairwise`; ``"S2"`` or ``"W2"``.
     epsilon
@@ -119,25 +124,17 @@ class SlicedRegression(Comparison):
             }
         )
 
-    def fit(self, clouds: Cohort, y: None = None) -> Self:
-        """Solve pairs, and fit the coefficients to them.
-
-        Parameters
-        ----------
-        clouds
-            The cohort, of at least two clouds.
-        y
-            Of no effect.
-        """
+    def _fit(self, clouds: Cohort) -> None:
+        """Solve pairs, and fit the coefficients to them."""
         params = self._params
-        check_counts(params, "n_directions", "n_pairs", *["n_quantiles"] * (params["n_quantiles"] is not None))
+        check_counts(params, "n_directions", *["n_quantiles"] * (params["n_quantiles"] is not None))
         if params["model"] not in get_args(Model):
             raise ValueError(f"model is {params['model']!r}; give one of {', '.join(map(repr, get_args(Model)))}.")
-        clouds = self._begin(clouds)
+        targets = as_targets(clouds, params)
         self.origin_ = mean_and_spread((clouds,), params["rng"])[0].mean(0)
         self.directions_ = turned_directions(clouds.dim, params["n_directions"], params["rng"])
-        self.n_quantiles_ = params["n_quantiles"] or min(int(clouds.rungs.max()), MOST_QUANTILES)
-        solved = solve_pairs(clouds, params)
+        self.n_quantiles_ = params["n_quantiles"] or min(int(clouds.sizes.max()), MOST_QUANTILES)
+        solved = solve_pairs(clouds, targets, params)
         self.epsilon_, self.metric_ = solved.epsilon, params["metric"]
         bounds = self._listed(solved.clouds, solved.clouds, solved.first, solved.second)
         target = np.sqrt(np.maximum(solved.values, 0.0))
@@ -146,10 +143,18 @@ class SlicedRegression(Comparison):
         self.model_ = min(tried, key=self.held_out_error_.__getitem__)
         found = _regress(bounds, target, self.model_)
         self.coefficients_ = dict(zip(BOUNDS, found.tolist(), strict=True))
-        return self
+        if len(target) < LEAST_PAIRS:
+            warnings.warn(
+                f"SlicedRegression is fitted to {len(target)} pairs. Of fewer than {LEAST_PAIRS} none are held out, so "
+                f"nothing tells how good its {self.model_} model is; raise n_pairs, or fit to more clouds.",
+                stacklevel=3,
+            )
 
     def bounds(self, first: Cohort, second: Cohort) -> dict[str, Float]:
-        """Return the bounds on W2, not squared, between the clouds of two cohorts, one to one, by name.
+        """Return what W2 is a combination of, not squared, between the clouds of two cohorts, one to one, by name.
+
+        They are bounds on W2 for clouds of ``n_quantiles`` equally heavy points. Others are sampled at their quantiles,
+        and a value may be on the wrong side of W2 by what that changes.
 
         Parameters
         ----------
@@ -258,7 +263,7 @@ def _regress(bounds: Float, target: Float, model: str) -> Float:
 def _held_out(bounds: Float, target: Float, model: str, rng: int) -> float:
     """Return the relative error on pairs that were not fitted to; infinite where there are too few to tell."""
     folds = np.random.default_rng(rng).permutation(len(target)) % FOLDS
-    if len(target) < 2 * FOLDS or not target.mean() > 0:
+    if len(target) < LEAST_PAIRS or not target.mean() > 0:
         return float("inf")
     error = np.empty(len(target))
     for fold in range(FOLDS):

@@ -9,6 +9,8 @@ from scwormhole.ot import Targets
 from scwormhole.ot._cohort import Cohort
 from scwormhole.ot._metrics import as_metric
 
+from ._checks import check_counts
+
 
 class SolvedPairs(NamedTuple):
     """Pairs of clouds, their divergences, and the epsilon these were solved with."""
@@ -20,8 +22,8 @@ class SolvedPairs(NamedTuple):
     epsilon: float
 
 
-def solve_pairs(clouds: Cohort, params: dict[str, Any]) -> SolvedPairs:
-    """Solve pairs drawn at random, or all there are.
+def as_targets(clouds: Cohort, params: dict[str, Any]) -> Targets:
+    """Check how transport is to be computed, also where nothing will be, and return what solves pairs.
 
     Parameters
     ----------
@@ -34,11 +36,26 @@ def solve_pairs(clouds: Cohort, params: dict[str, Any]) -> SolvedPairs:
     metric = as_metric(params["metric"])
     if not metric.separates_means:
         raise ValueError(f"metric is {metric.name!r}; this rival is for squared Euclidean costs, so give 'S2' or 'W2'.")
-    first, second = draw_pairs(len(clouds), params["n_pairs"], params["rng"])
+    check_counts(params, "n_pairs")
     settings = ("metric", "epsilon", "relative_epsilon", "solver", "n_pairs", "rng")
-    targets = Targets(clouds, **{name: params[name] for name in settings})
+    return Targets(clouds, **{name: params[name] for name in settings})
+
+
+def solve_pairs(clouds: Cohort, targets: Targets, params: dict[str, Any]) -> SolvedPairs:
+    """Solve pairs drawn at random, or all there are.
+
+    Parameters
+    ----------
+    clouds
+        The cohort.
+    targets
+        Solves its pairs.
+    params
+        ``n_pairs`` and ``rng``.
+    """
+    first, second = draw_pairs(len(clouds), params["n_pairs"], params["rng"])
     values = targets.blocks(np.stack([first, second], axis=1))[:, 0, 1]
-    targets.warn(stacklevel=3)
+    targets.warn(stacklevel=4)
     used, places = np.unique(np.stack([first, second]), return_inverse=True)
     first, second = places.reshape(2, -1)
     return SolvedPairs(clouds[used], first, second, values, targets.epsilon)
@@ -56,11 +73,3 @@ def draw_pairs(n_clouds: int, n_pairs: int, rng: int) -> tuple[NDArray[np.int64]
     different = np.sort(drawn[drawn[:, 0] != drawn[:, 1]], axis=1)
     kept = np.sort(np.unique(different, axis=0, return_index=True)[1])[:n_pairs]
     return different[kept, 0], different[kept, 1]
-
-
-def check_counts(params: dict[str, Any], *names: str) -> None:
-    """Refuse parameters that are no whole numbers of at least one."""
-    for name in names:
-        value = params[name]
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise ValueError(f"{name} is {value!r}; give a whole number of at least 1.")

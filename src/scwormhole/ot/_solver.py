@@ -5,6 +5,8 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+NEAR_NUMBERS = 1 << 18  # gathered at a time for rows that are close: copies of a cloud may be many
+
 
 class Prepared(NamedTuple):
     """Clouds as a solver wants them."""
@@ -115,5 +117,8 @@ def squared_gaps(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.f
     gaps = (x**2).sum(1)[:, None] + (y**2).sum(1) - 2 * x @ y.T
     near = gaps < 1e-6 * ((x**2).sum(1)[:, None] + (y**2).sum(1))
     rows, columns = np.nonzero(near)
-    gaps[rows, columns] = ((x[rows] - y[columns]) ** 2).sum(1)
+    step = max(1, NEAR_NUMBERS // x.shape[1])
+    for start in range(0, len(rows), step):
+        i, j = rows[start : start + step], columns[start : start + step]
+        gaps[i, j] = ((x[i] - y[j]) ** 2).sum(1)
     return gaps
