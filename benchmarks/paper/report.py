@@ -72,16 +72,22 @@ class Report:
 
     def __init__(self, name: str, columns: Sequence[str], given: argparse.Namespace) -> None:
         self.path, self.columns, self.given = given.out / name, list(columns), given
-        self.rows: list[list[Any]] = []
+        self.rows: list[list[str]] = []
+
+    def keep_others(self, made: Sequence[str]) -> None:
+        """Keep the rows of an earlier run that will not be made now, told by their first cell."""
+        if (path := self.path.with_suffix(".csv")).exists():
+            with path.open(newline="") as file:
+                self.rows = [row for row in list(csv.reader(file))[1:] if row[0] not in made]
 
     def add(self, *row: Any) -> None:
         """Add a row, print it, and write the files anew."""
-        self.rows.append(list(row))
-        print(" | ".join(_shown(value) for value in row), flush=True)
+        self.rows.append([_shown(value) for value in row])
+        print(" | ".join(self.rows[-1]), flush=True)
         with self.path.with_suffix(".csv").open("w", newline="") as file:
             csv.writer(file).writerows([self.columns, *self.rows])
         lines = ["| " + " | ".join(self.columns) + " |", "|" + "---|" * len(self.columns)]
-        lines += ["| " + " | ".join(_shown(value) for value in row) + " |" for row in self.rows]
+        lines += ["| " + " | ".join(row) + " |" for row in self.rows]
         self.path.with_suffix(".md").write_text("\n".join([*lines, "", self.made(), ""]))
 
     def made(self) -> str:

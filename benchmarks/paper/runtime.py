@@ -40,8 +40,8 @@ def main() -> None:
         done: list[tuple[float, float]] = []  # pairs and seconds
         for size in sizes:
             pairs = size * (size - 1) / 2
-            if len(done) > 1:
-                (less, before), (more, last) = done[-2:]
+            if len(done) > 1 or (done and done[0][1] > ENOUGH):
+                (less, before), (more, last) = [(0.0, 0.0), *done][-2:]
                 ahead = last + (pairs - more) * max(last - before, 0.0) / (more - less)  # compilation counts once
                 if ahead > ENOUGH:
                     add(name, size, ahead, measured=False)

@@ -238,7 +238,7 @@ def cohort(name: str, given: Any) -> None:
     methods = {**OURS, AUTHORS: None, **(GROMOV_RIVALS if setting.metric == "GS" else RIVALS)}
     report = Report(f"table_{name}", COLUMNS, given)
     asked = given.methods or list(methods)
-    report.rows = [list(row.values()) for row in held(given.out, name) if row["method"] not in asked]
+    report.keep_others(asked)
     seconds = given.seconds or LEAST / (2 if given.quick else 1)
     for method in asked:
         kind = methods[method] or Method(partial(authors, given, tests, shown), aims=False)
