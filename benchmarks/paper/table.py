@@ -227,7 +227,8 @@ def cohort(name: str, given: Any) -> None:
     params = {**EPSILON, "metric": setting.metric}
     n_draws, count = (2, 40) if given.quick else setting.draws
     generator = np.random.default_rng(0)
-    count = min(count, len(halves.test))
+    if count >= len(halves.test):
+        n_draws, count = 1, len(halves.test)
     tests = [halves.test[np.sort(generator.choice(len(halves.test), count, replace=False))] for _ in range(n_draws)]
     solved = [wh.ot.pairwise(test, progress=False, **params) for test in tests]
     shown = Asked(halves, N_LABELLED // (10 if given.quick else 1))
