@@ -20,6 +20,7 @@ from report import EPSILON, Report, arguments, real_data
 import scwormhole as wh
 
 SIZES = tuple(2**power for power in range(6, 17))
+FIRST = (16, 32)  # to know how fast a solver is
 ENOUGH = 60.0  # seconds after which a solver is extrapolated
 ROWS = 1 << 12
 
@@ -38,10 +39,10 @@ def main() -> None:
 
     for name, solve in SOLVERS.items():
         done: list[tuple[float, float]] = []  # pairs and seconds
-        for size in sizes:
+        for size in (*FIRST, *sizes):
             pairs = size * (size - 1) / 2
-            if len(done) > 1 or (done and done[0][1] > ENOUGH):
-                (less, before), (more, last) = [(0.0, 0.0), *done][-2:]
+            if len(done) >= len(FIRST):
+                (less, before), (more, last) = done[-2:]
                 ahead = last + (pairs - more) * max(last - before, 0.0) / (more - less)  # compilation counts once
                 if ahead > ENOUGH:
                     add(name, size, ahead, measured=False)
@@ -49,7 +50,8 @@ def main() -> None:
             start = time.perf_counter()
             solve(clouds[:size])
             done.append((pairs, time.perf_counter() - start))
-            add(name, size, done[-1][1])
+            if size in sizes:
+                add(name, size, done[-1][1])
     for size in sizes[::2]:
         for name, model in (
             (BASE, wh.ot.BaseFeatures(**EPSILON, progress=False)),
