@@ -1,6 +1,6 @@
 """The paper's figure of run time: seconds to the table of all pairs against the number of MNIST clouds.
 
-    python benchmarks/paper/runtime.py --data FOLDER [--quick]
+    python benchmarks/paper/runtime.py --data FOLDER [--quick] [--methods ...]
 
 Solvers: POT's exact network simplex, OTT's Sinkhorn (`vmap` over padded pairs, kernel mode, each self-term once), OTT's
 low-rank Sinkhorn, and ours (`ot.pairwise`). A solver works on as many clouds as take about a minute, and its time for
@@ -20,24 +20,25 @@ from report import EPSILON, Report, arguments, real_data
 import scwormhole as wh
 
 SIZES = tuple(2**power for power in range(6, 17))
-FIRST = (16, 32)  # to know how fast a solver is
+FIRST = (8, 16)  # to know how fast a solver is
 ENOUGH = 60.0  # seconds after which a solver is extrapolated
 ROWS = 1 << 12
 
 
 def main() -> None:
-    given = arguments(__doc__)
+    names = [*SOLVERS, "Wormhole"]
+    given = arguments(__doc__, methods={"nargs": "+", "choices": names, "default": names, "help": "which; others stay"})
     halves = real_data.images(given.data, "mnist")
     clouds = wh.PointClouds.concatenate([halves.train, halves.test])
     sizes, unseen = SIZES[: 4 if given.quick else None], clouds[max(SIZES) :]
-    report = Report("runtime", ["method", "clouds", "seconds", "measured", "fidelity"], given)
-    curves: dict[str, list[tuple[int, float, bool]]] = {}
+    columns = ["method", "clouds", "seconds", "measured", "fidelity"]
+    report = Report("runtime", columns, given)
+    report.keep_others([*given.methods, *([BASE, WHOLE, TRAINED] if "Wormhole" in given.methods else [])])
 
     def add(name: str, size: int, seconds: float, *, measured: bool = True, fidelity: float | None = None) -> None:
         report.add(name, size, seconds, "yes" if measured else "extrapolated", fidelity)
-        curves.setdefault(name, []).append((size, seconds, measured))
 
-    for name, solve in SOLVERS.items():
+    for name in (method for method in SOLVERS if method in given.methods):
         done: list[tuple[float, float]] = []  # pairs and seconds
         for size in (*FIRST, *sizes):
             pairs = size * (size - 1) / 2
@@ -48,11 +49,11 @@ def main() -> None:
                     add(name, size, ahead, measured=False)
                     continue
             start = time.perf_counter()
-            solve(clouds[:size])
+            SOLVERS[name](clouds[:size])
             done.append((pairs, time.perf_counter() - start))
             if size in sizes:
                 add(name, size, done[-1][1])
-    for size in sizes[::2]:
+    for size in sizes[::2] if "Wormhole" in given.methods else ():
         for name, model in (
             (BASE, wh.ot.BaseFeatures(**EPSILON, progress=False)),
             (WHOLE, wh.Wormhole(**EPSILON, coeff_dec=0, progress=False)),
@@ -60,10 +61,13 @@ def main() -> None:
             fit, rest = timed(model, clouds[:size])
             fidelity = wh.metrics.fidelity(model, unseen, n_repeats=3, n_exact=0).correlation
             add(name, size, fit + rest, fidelity=fidelity)
-        add("Wormhole, trained before", size, rest, fidelity=fidelity)
-    for ours in (WHOLE, BASE):
-        for name in SOLVERS:
-            report.add(f"{name}: slower than {ours} from", crossing(curves[name], curves[ours]), None, None, None)
+        add(TRAINED, size, rest, fidelity=fidelity)
+    curves: dict[str, list[tuple[int, float, bool]]] = {}
+    for name, size, seconds, measured, _ in report.rows:
+        curves.setdefault(name, []).append((int(size), float(seconds), measured == "yes"))
+    crossings = Report("crossover", ["slower than Wormhole from", "training included", "base alone"], given)
+    for name in (method for method in SOLVERS if method in curves):
+        crossings.add(name, *(crossing(curves[name], curves[ours]) for ours in (WHOLE, BASE)))
     draw(given.out / "runtime.png", curves)
 
 
@@ -103,7 +107,7 @@ def ott(clouds: wh.PointClouds) -> None:
 
 
 SOLVERS = {"POT, exact": exact, "OTT, Sinkhorn": ott, "OTT, low rank": low_rank, "scwormhole, ot.pairwise": ours}
-WHOLE, BASE = "Wormhole, training included", "Wormhole's base alone"
+WHOLE, BASE, TRAINED = "Wormhole, training included", "Wormhole's base alone", "Wormhole, trained before"
 
 
 def timed(model, clouds: wh.PointClouds) -> tuple[float, float]:
@@ -130,7 +134,7 @@ def draw(file, curves: dict[str, list[tuple[int, float, bool]]]) -> None:
     figure, axis = plt.subplots(figsize=(7, 4.5))
     for name, curve in curves.items():
         sizes, seconds, measured = (np.array(part) for part in zip(*curve, strict=True))
-        last = int(np.flatnonzero(measured).max())
+        last = int(np.flatnonzero(measured).max(initial=0))
         (line,) = axis.plot(sizes[: last + 1], seconds[: last + 1], marker="o", label=name)
         axis.plot(sizes[last:], seconds[last:], linestyle="--", color=line.get_color())
     axis.set(xscale="log", yscale="log", xlabel="clouds", ylabel="seconds to all pairs")
