@@ -354,7 +354,11 @@ def side_by_side(folder: Path) -> None:
             if any(cells):
                 lines.append(f"| {method} | " + " | ".join(cells) + " |")
         lines.append("")
-    (folder / "table.md").write_text("\n".join(lines))
+    for method in [*OURS, AUTHORS, *RIVALS, *GROMOV_RIVALS]:
+        missed = {name: rows[method]["why not"].split(",")[0] for name, rows in found.items() if method in rows}
+        said = "; ".join(f"{name}: {why}" for name, why in missed.items() if why)
+        lines += [f"- {method} was not had for {said}."] if said else []
+    (folder / "table.md").write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":
