@@ -9,7 +9,7 @@ copyright = f"2026, {author}"
 version = release = version_of("scwormhole")
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx.ext.napoleon"]
-exclude_patterns = ["_build", "jupyter_execute", "benchmarks/*.md", "benchmarks/paper/*.md"]  # the last are parts of a page
+exclude_patterns = ["_build", "jupyter_execute", "benchmarks/*.md", "benchmarks/paper/*.md"]  # parts of a page
 
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
