@@ -18,7 +18,7 @@ import scwormhole as wh
 sys.path.insert(0, str(Path(__file__).parents[1]))  # what all benchmarks share
 import data as real_data
 
-__all__ = ["AS_GIVEN", "EPSILON", "Report", "arguments", "real_data", "solved"]
+__all__ = ["AS_GIVEN", "EPSILON", "Report", "arguments", "real_data", "solved", "written"]
 
 EPSILON = {"epsilon": 0.1, "relative_epsilon": "box"}  # the paper's, for points in [-1, 1]
 AS_GIVEN = {"epsilon": 0.1, "relative_epsilon": None}  # as in the paper's theory, where points are not scaled
@@ -57,6 +57,14 @@ def solved(clouds: wh.PointClouds) -> np.ndarray:
     return (table + table.T) / 2
 
 
+def written(path: Path) -> list[dict[str, str]]:
+    """Return the rows of an earlier run by column, none if there was none."""
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
 class Report:
     """Rows of one table, written as they come: a CSV to compute with and a Markdown table to read.
 
@@ -76,9 +84,8 @@ class Report:
 
     def keep_others(self, made: Sequence[str]) -> None:
         """Keep the rows of an earlier run that will not be made now, told by their first cell."""
-        if (path := self.path.with_suffix(".csv")).exists():
-            with path.open(newline="") as file:
-                self.rows = [row for row in list(csv.reader(file))[1:] if row[0] not in made]
+        before = [list(row.values()) for row in written(self.path.with_suffix(".csv"))]
+        self.rows = [row for row in before if row[0] not in made]
 
     def add(self, *row: Any) -> None:
         """Add a row, print it, and write the files anew."""

@@ -11,7 +11,6 @@ Methods that are trained by steps, the authors' package among them, have as long
 at least. What cannot be run says why.
 """
 
-import csv
 import os
 import subprocess
 import sys
@@ -25,11 +24,12 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 import numpy as np
-from report import EPSILON, Report, arguments, real_data
+from report import EPSILON, Report, arguments, real_data, written
 
 import scwormhole as wh
 from scwormhole import baselines
 from scwormhole.metrics import Tables, compared, paper_scale
+from scwormhole.ot._solver import squared_gaps
 
 N_TRAIN, N_TEST, N_LABELLED = 20_000, 2_000, 10_000
 N_NEAR, N_ASKED, NEAREST = 2_000, 500, 10  # clouds of known label, clouds to be labelled, those that vote
@@ -120,7 +120,7 @@ class Vectors:
 
     def pairwise(self, first: wh.PointClouds, second: wh.PointClouds | None = None) -> np.ndarray:
         if second is not None:
-            return squares(self.transform(first), self.transform(second))
+            return squared_gaps(*(self.transform(part).astype(np.float64) for part in (first, second)))
         return self.model.embed(first).table(first.shared_mass())
 
     def transform(self, clouds: wh.PointClouds) -> np.ndarray:
@@ -130,12 +130,13 @@ class Vectors:
 class Authors:
     """The authors' package as a rival: every cloud it will be asked for is embedded when it is fitted."""
 
-    def __init__(self, given: Any, train: wh.PointClouds, tests: list, shown: "Asked", seconds: float, metric: str):
+    def __init__(
+        self, given: Any, tests: list, shown: "Asked", train: wh.PointClouds, seconds: float, *, metric: str, **_: Any
+    ) -> None:
         from peer import trained
 
         if given.peer is None:
             raise ValueError("give --peer, the Python of an environment that has it")
-
         asked = [*tests, shown.test, shown.train]
         every = wh.PointClouds.concatenate(asked)
         low, high = train.points.min(), train.points.max()
@@ -143,12 +144,14 @@ class Authors:
         train, every = (boxed(clouds, (low + high) / 2, width) for clouds in (train, every))
         found = trained(given.peer, train, every, seconds, metric=metric, patience=seconds + given.patience)
         self.steps, self.rate, ends = len(found.steps), found.rate, np.cumsum([len(part) for part in asked])
-        self.found = {id(part): z for part, z in zip(asked, np.split(found.z, ends[:-1]), strict=True)}
+        self.found = {
+            id(part): z for part, z in zip(asked, np.split(found.z.astype(np.float64), ends[:-1]), strict=True)
+        }
         for part, whole in ((shown.asked, shown.test), (shown.near, shown.train)):
             self.found[id(part)] = self.found[id(whole)][: len(part)]
 
     def pairwise(self, first: wh.PointClouds, second: wh.PointClouds | None = None) -> np.ndarray:
-        return squares(self.found[id(first)], self.found[id(first if second is None else second)])
+        return squared_gaps(self.found[id(first)], self.found[id(first if second is None else second)])
 
     def transform(self, clouds: wh.PointClouds) -> np.ndarray:
         return self.found[id(clouds)]
@@ -242,7 +245,7 @@ def cohort(name: str, given: Any) -> None:
     report.keep_others(asked)
     seconds = given.seconds or LEAST / (2 if given.quick else 1)
     for method in asked:
-        kind = methods[method] or Method(partial(authors, given, tests, shown), aims=False)
+        kind = methods[method] or Method(partial(Authors, given, tests, shown), aims=False)
         limit = seconds if given.quick else setting.seconds
         more = {"max_seconds": limit} if method == "Wormhole" else {}
         start = time.perf_counter()
@@ -266,16 +269,16 @@ class Asked:
     """Clouds whose labels are known and asked for: many for the MLP, fewer for neighbours."""
 
     def __init__(self, halves: real_data.Halves, n_labelled: int) -> None:
-        generator, self.labels, self.parts = np.random.default_rng(1), {}, []
+        generator, self.labels, parts = np.random.default_rng(1), {}, []
         for clouds, labels, counts in (
             (halves.test, halves.test_labels, (N_TEST, N_ASKED)),
             (halves.train, halves.train_labels, (n_labelled, min(n_labelled, N_NEAR))),
         ):
             order = generator.permutation(len(clouds))
             for count in counts:
-                self.parts.append(clouds[order[:count]])
-                self.labels[id(self.parts[-1])] = labels[order[:count]]
-        self.test, self.asked, self.train, self.near = self.parts
+                parts.append(clouds[order[:count]])
+                self.labels[id(parts[-1])] = labels[order[:count]]
+        self.test, self.asked, self.train, self.near = parts
 
     def of(self, part: wh.PointClouds) -> np.ndarray:
         return self.labels[id(part)]
@@ -307,35 +310,15 @@ def measured(model, kind: Method, tests: list, solved: list, scale: float | None
     return [*shown_as, *(None if found is None else f"{found:.3f}" for found in (far, near)), took, rate, steps]
 
 
-def authors(given: Any, tests: list, shown: "Asked", train: wh.PointClouds, seconds: float, **params: Any) -> Authors:
-    """Train the authors' package."""
-    return Authors(given, train, tests, shown, seconds, params["metric"])
-
-
 def boxed(clouds: wh.PointClouds, middle: float, width: float) -> wh.PointClouds:
     """Return clouds in the paper's box."""
     points = ((clouds.points - middle) / width).astype(np.float32)
     return wh.PointClouds(points, clouds.indptr, clouds.indices, clouds.weights)
 
 
-def squares(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return squared distances of each vector from each."""
-    x, y = x.astype(np.float64), y.astype(np.float64)
-    return np.maximum((x**2).sum(1)[:, None] + (y**2).sum(1) - 2 * x @ y.T, 0.0)
-
-
-def held(folder: Path, name: str) -> list[dict[str, str]]:
-    """Return the rows of a cohort that were written before."""
-    path = folder / f"table_{name}.csv"
-    if not path.exists():
-        return []
-    with path.open() as file:
-        return list(csv.DictReader(file))
-
-
 def side_by_side(folder: Path) -> None:
     """Put all cohorts that were run side by side, methods by cohorts, with what the paper prints."""
-    found = {name: {row["method"]: row for row in held(folder, name)} for name in COHORTS}
+    found = {name: {row["method"]: row for row in written(folder / f"table_{name}.csv")} for name in COHORTS}
     found = {name: rows for name, rows in found.items() if rows}
     lines = []
     for title, column, place in (
