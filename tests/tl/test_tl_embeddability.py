@@ -101,8 +101,10 @@ def test_exact_transport_is_of_a_random_subset_of_the_cohort(monkeypatch):
     assert found.exact[0] > 0.9  # the first clouds alone are all one, and have no correlation
 
 
-def test_clouds_that_are_all_one_have_neither_noise_nor_advice_on_it():
-    points = np.random.default_rng(0).normal(size=(8, 2))
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("seed", range(3))
+def test_clouds_that_are_all_one_have_neither_noise_nor_advice_on_it(seed, unit):
+    points = unit * np.random.default_rng(seed).normal(size=(8, 2))
     found = wh.tl.embeddability(wh.PointClouds.from_list([points] * 5), epsilon=0.5, epsilons=[], progress=False)
     assert found.mean_divergence == 0
     assert np.isnan(found.noise)
