@@ -70,6 +70,7 @@ class Columns:
     def __init__(self, points: Any, columns: NDArray[np.int64]) -> None:
         self._points, self._columns = points, columns
         self.shape, self.dtype = (int(points.shape[0]), len(columns)), points.dtype
+        self.format = getattr(points, "format", None)  # sparse on disk, if it is
 
     def __getitem__(self, rows: Any) -> Any:
         return read_block(self._points[rows])[:, self._columns]

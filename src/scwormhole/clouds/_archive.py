@@ -19,6 +19,7 @@ from scipy import sparse
 
 from ._layout import Layout
 from ._names import Names
+from ._reader import source_of
 from ._rows import CHUNK_BYTES, float_dtype, row_chunks, stored_values, whereabouts
 from ._validation import check_layout, check_matrix, check_not_empty, check_weights
 
@@ -102,7 +103,7 @@ def _check_target(target: Path, overwrite: bool) -> None:
 
 def _write_members(archive: zipfile.ZipFile, layout: Layout) -> None:
     points = layout.points
-    kept_sparse = "sparse" in whereabouts(points)
+    kept_sparse = "sparse" in whereabouts(source_of(points))
     header = {"format": FORMAT, "version": VERSION, "sparse": kept_sparse, "shape": [int(n) for n in points.shape]}
     _write_array(archive, "header", np.array(json.dumps(header)))
     _write_array(archive, "indptr", layout.indptr)

@@ -10,10 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
 from ._names import Names, join_names
 from ._points import stack_points
-from ._rows import Points, rows_per_chunk, take_rows, whereabouts
+from ._reader import source_of
+from ._rows import Points, dense_block, float_dtype, rows_per_chunk, take_rows, whereabouts
 from ._validation import check_finite, check_layout, check_not_empty, check_numeric, check_one_dimension, check_weights
 
 
@@ -102,17 +104,36 @@ def join(layouts: Sequence[Layout], names: Any) -> Layout:
     sizes = np.concatenate([layout.sizes for layout in layouts])
     labels = join_names([layout.names for layout in layouts]) if names is None else Names.given(names, len(sizes))
     check_one_dimension(np.repeat([x.points.shape[1] for x in layouts], [len(x.names) for x in layouts]), labels)
-    distinct = {id(layout.points): layout.points for layout in layouts}
+    distinct = {id(source_of(layout.points)): layout.points for layout in layouts}
     offsets = dict(zip(distinct, np.cumsum([0, *(x.shape[0] for x in distinct.values())]), strict=False))
-    if len(distinct) > 1 and any({"on disk", "lazy"} & {*whereabouts(x)} for x in distinct.values()):
+    if len(distinct) > 1 and any({"on disk", "lazy"} & {*whereabouts(source_of(x))} for x in distinct.values()):
         warnings.warn("cohorts over different points are put together in memory, points on disk too.", stacklevel=3)
     return Layout(
         stack_points(list(distinct.values())),
         _frozen(np.concatenate([[0], np.cumsum(sizes)])),
-        _frozen(np.concatenate([layout.indices + offsets[id(layout.points)] for layout in layouts])),
+        _frozen(np.concatenate([layout.indices + offsets[id(source_of(layout.points))] for layout in layouts])),
         _frozen(np.concatenate([layout.weights for layout in layouts])),
         labels,
     )
+
+
+def load(layout: Layout) -> Layout:
+    """Return the same clouds over points in memory: those that some cloud holds, sparse where they were."""
+    points, held = layout.points, np.zeros(layout.points.shape[0], bool)
+    held[layout.indices] = True
+    rows, step = np.flatnonzero(held), rows_per_chunk(points)
+    parts = (points[part] for part in np.split(rows, np.flatnonzero(np.diff(rows // step)) + 1))
+    dtype = float_dtype(points.dtype)
+    kept: Points
+    if "sparse" in whereabouts(source_of(points)):
+        kept = sparse.vstack(list(parts), format="csr", dtype=dtype)
+    else:
+        kept, first = np.empty((len(rows), points.shape[1]), dtype), 0
+        for part in parts:
+            kept[first : first + len(part)] = dense_block(part)
+            first += len(part)
+    place = np.cumsum(held) - 1
+    return layout._replace(points=kept, indices=_frozen(place[layout.indices]))
 
 
 def same_clouds(a: Layout, b: Layout) -> bool:
@@ -121,7 +142,7 @@ def same_clouds(a: Layout, b: Layout) -> bool:
         return False
     if not np.array_equal(a.indptr, b.indptr) or not np.array_equal(a.weights, b.weights):
         return False
-    if a.points is b.points and np.array_equal(a.indices, b.indices):
+    if source_of(a.points) is source_of(b.points) and np.array_equal(a.indices, b.indices):
         return True
     step = min(rows_per_chunk(a.points), rows_per_chunk(b.points))
     chunks = (slice(start, start + step) for start in range(0, len(a.indices), step))

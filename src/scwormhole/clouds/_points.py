@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ._reader import reading
 from ._rows import Points, dense_block, float_dtype, is_backed, is_sparse, read_block
 from ._validation import check_matrix, check_numeric
 
@@ -33,7 +34,7 @@ def as_array(points: Any, what: str) -> Any:
 
 
 def as_points(points: Any) -> Points:
-    """Return points a cohort can keep: a float array, a float CSR matrix, or what is on disk as it is.
+    """Return points a cohort can keep: a float array, a float CSR matrix, or a reader of what is not in memory.
 
     Floats in memory are shared, not copied. Integers in memory become floats once; those on disk as they are read.
 
@@ -50,8 +51,10 @@ def as_points(points: Any) -> Points:
             f"points are sparse on disk by column ({type(points).__name__}), where one point cannot be read "
             "without all; write them as CSR, or read them with .to_memory()."
         )
+    if is_backed(points):
+        return reading(points)
     kept: Points = points
-    if not is_backed(points) and not isinstance(points, np.memmap):
+    if not isinstance(points, np.memmap):
         rows = points.tocsr() if is_sparse(points) else points
         kept = rows.astype(float_dtype(points.dtype), copy=False)
     return kept

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
-CHUNK_BYTES = 2**25
+CHUNK_BYTES = 2**24
 
 
 class Points(Protocol):
@@ -62,8 +62,9 @@ def whereabouts(points: Points) -> list[str]:
 
 
 def rows_per_chunk(points: Points) -> int:
-    """Return how many dense rows fit in a chunk."""
-    return max(1, CHUNK_BYTES // (points.shape[1] * float_dtype(points.dtype).itemsize))
+    """Return how many dense rows fit in a chunk; a reader knows how many it reads at once."""
+    own: int | None = getattr(points, "rows_at_once", None)
+    return own or max(1, CHUNK_BYTES // (points.shape[1] * float_dtype(points.dtype).itemsize))
 
 
 def row_chunks(points: Points) -> Iterator[tuple[int, Any]]:

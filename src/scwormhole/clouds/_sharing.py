@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ._layout import Layout, entries
+from ._reader import source_of
 
 
 def shared_table(layout: Layout, positions: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -42,7 +43,7 @@ def shared_pairs(first: Layout, second: Layout) -> NDArray[np.float64]:
     second
         Another of as many clouds.
     """
-    if first.points is not second.points:
+    if source_of(first.points) is not source_of(second.points):
         return np.zeros(len(first.names))
     shape = (len(first.names), first.points.shape[0])
     one, other = (sparse.csr_array((c.weights, c.indices, c.indptr), shape=shape) for c in (first, second))

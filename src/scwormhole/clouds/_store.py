@@ -3,6 +3,7 @@
 import operator
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -10,9 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from ._archive import read_layout, write_layout
 from ._builders import graph_layout, group_layout, list_layout
-from ._layout import Layout, assemble, join, same_clouds, select
+from ._layout import Layout, assemble, join, load, same_clouds, select
 from ._padding import PaddedBatch, pad, rung_batches, rungs
 from ._points import as_points
+from ._reader import Reader, source_of
 from ._rows import Points, float_dtype, take_rows, whereabouts
 from ._selection import find_clouds, find_positions
 from ._sharing import shared_pairs, shared_table
@@ -234,10 +236,43 @@ class PointClouds:
         """
         write_layout(path, self._layout, overwrite=overwrite)
 
+    def to_memory(self) -> "PointClouds":
+        """Return the same clouds over points in memory: only those that are in some cloud, sparse where they were.
+
+        Examples
+        --------
+        >>> import dask.array, numpy as np
+        >>> clouds = PointClouds(dask.array.from_array(np.eye(4)), [0, 1, 3], [0, 2, 3], np.ones(3))
+        >>> clouds.to_memory().points.shape
+        (3, 4)
+        """
+        return self._of(load(self._layout))
+
+    @contextmanager
+    def reading(self, n_bytes: int) -> Iterator[None]:
+        """Keep no more than so many bytes of points that were read from disk, for a while.
+
+        Parameters
+        ----------
+        n_bytes
+            Bytes, as they are stored; a run of rows at least is kept. 256 MiB are by default.
+
+        Examples
+        --------
+        >>> import dask.array, numpy as np
+        >>> clouds = PointClouds(dask.array.from_array(np.eye(4)), [0, 1, 3], [0, 2, 3], np.ones(3))
+        >>> with clouds.reading(1 << 20):
+        ...     clouds[1].points.shape
+        (2, 4)
+        """
+        points = self._layout.points
+        with points.keeping(n_bytes) if isinstance(points, Reader) else nullcontext():
+            yield
+
     @property
     def points(self) -> Points:
         """Points of all clouds, stored once, where they were given: in memory, sparse or on disk."""
-        return self._layout.points
+        return source_of(self._layout.points)
 
     @property
     def indptr(self) -> NDArray[np.int64]:
@@ -390,7 +425,7 @@ class PointClouds:
         if not isinstance(found, int):
             return self._of(select(self._layout, found))
         places = slice(self.indptr[found], self.indptr[found + 1])
-        return Cloud(take_rows(self.points, self.indices[places]), self.weights[places].copy())
+        return Cloud(take_rows(self._layout.points, self.indices[places]), self.weights[places].copy())
 
     def __iter__(self) -> Iterator[Cloud]:
         return (self[position] for position in range(len(self)))
