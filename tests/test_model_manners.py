@@ -166,7 +166,7 @@ def test_parameters_set_later_change_nothing_that_was_fitted(fitted, small):
 def idle(monkeypatch):
     """Steps that change nothing, and so need no compilation: for tests of what is around them."""
 
-    def run_steps(state, feed, rates, *, graph, rules):
+    def run_steps(state, feed, rates, *, graph, rules, mesh):
         return state, (np.zeros(len(rates)), np.zeros(len(rates)))
 
     monkeypatch.setattr(_loop, "run_steps", run_steps)

@@ -3,7 +3,7 @@
 import logging
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any, Literal, Self
@@ -16,6 +16,7 @@ from .clouds import Cloud, PointClouds
 from .io import as_plain, read_folder, write_folder
 from .ot import BaseFeatures, Embedded, pairwise
 from .ot._estimator import Estimator
+from .ot._options import as_bytes
 from .train import (
     Checkpoints,
     Fitted,
@@ -24,6 +25,7 @@ from .train import (
     Recipe,
     Saved,
     Trained,
+    embed_shared,
     fit,
     look,
     metric_name,
@@ -117,8 +119,13 @@ class Wormhole(Estimator):
         Whether clouds are turned at random in training where the metric does not mind, GW and GS.
     checkpoint
         Folder to keep a checkpoint in while fitting, so that a fit that was killed can be taken up again.
+    max_memory
+        Most memory for what is under way, in bytes or as text: batches, points that were read from disk, solved pairs.
+        The clouds themselves, where they are in memory, the results and the libraries come on top. Of points on disk,
+        less is read, and if need be fewer clouds are learned from.
     progress
-        Whether to show bars; of effect at once when set on a fitted model, as no other parameter is.
+        Whether to show bars; this one and ``max_memory`` are of effect at once when set on a fitted model, as no other
+        parameter is.
     rng
         Seed of everything, from 0 to 2**32 - 1.
 
@@ -190,6 +197,7 @@ class Wormhole(Estimator):
         n_validation: int = Recipe.n_validation,
         rotate: bool = True,
         checkpoint: str | os.PathLike[str] | None = None,
+        max_memory: int | str = "2 GiB",
         progress: bool = True,
         rng: int = 0,
     ) -> None:
@@ -275,8 +283,11 @@ class Wormhole(Estimator):
         checkpoints.remove()
         return self
 
-    def transform(self, clouds: PointClouds, *, batch_size: int | None = None) -> NDArray[np.float32]:
+    def transform(self, clouds: PointClouds, *, batch_size: int | None = None, out: Any = None) -> Any:
         """Return one vector a cloud.
+
+        All devices of JAX that this process has take part; of several processes (``jax.distributed``) each embeds its
+        share of the clouds, and all return all vectors.
 
         Parameters
         ----------
@@ -284,8 +295,20 @@ class Wormhole(Estimator):
             A cohort of the dimension that was fitted.
         batch_size
             Clouds at a time; by default as many as suit the processor. It changes no number beyond rounding.
+        out
+            What vectors are written to, block by block, and is returned: a memory map, a zarr array, an HDF5 dataset,
+            or anything else of the right shape that rows can be assigned to. By default they are kept in memory.
         """
-        return self.embed(clouds, batch_size=batch_size).z
+        if out is None:
+            return self.embed(clouds, batch_size=batch_size).z
+        wanted = (len(self._cohort(clouds)), self._fitted().network.n_components)
+        if tuple(out.shape) != wanted:
+            raise ValueError(
+                f"out has shape {tuple(out.shape)}; there are {wanted[0]:,} vectors of {wanted[1]} numbers."
+            )
+        for block, some in self.embed_blocks(clouds, batch_size=batch_size):
+            out[block] = some.z
+        return out
 
     def fit_transform(self, clouds: PointClouds, y: None = None) -> NDArray[np.float32]:
         """Fit, and return one vector a cloud.
@@ -297,7 +320,7 @@ class Wormhole(Estimator):
         y
             Of no effect.
         """
-        return self.fit(clouds).transform(clouds)
+        return self.fit(clouds).embed(clouds).z
 
     def nugget(self, clouds: PointClouds) -> NDArray[np.float32]:
         """Return what each cloud adds by itself to its divergence from any other; zeros where there is no nugget.
@@ -319,8 +342,32 @@ class Wormhole(Estimator):
         batch_size
             See :meth:`transform`.
         """
-        trained = self._fitted()
-        return trained.embed(self._cohort(clouds), batch_size=batch_size, progress=self._params["progress"])
+        found = Embedded(
+            np.empty((len(self._cohort(clouds)), self._fitted().network.n_components), np.float32),
+            np.empty(len(clouds), np.float32),
+        )
+        for block, some in self.embed_blocks(clouds, batch_size=batch_size):
+            found.z[block], found.nugget[block] = some
+        return found
+
+    def embed_blocks(
+        self, clouds: PointClouds, blocks: Sequence[slice] | None = None, *, batch_size: int | None = None
+    ) -> Iterator[tuple[slice, Embedded]]:
+        """Yield vectors and nuggets of a run of clouds at a time, beside where the run is: nothing else is kept.
+
+        Parameters
+        ----------
+        clouds
+            A cohort of the dimension that was fitted.
+        blocks
+            Runs of clouds to embed, slices with start and stop; by default all of the cohort, 32,768 clouds at a time.
+        batch_size
+            See :meth:`transform`.
+        """
+        trained, clouds = self._fitted(), self._cohort(clouds)
+        options = {"batch_size": batch_size, "progress": self._params["progress"]}
+        max_memory = as_bytes(self._params["max_memory"])
+        yield from embed_shared(trained, clouds, blocks, max_memory=max_memory, **options)
 
     def distances(self, first: PointClouds, second: PointClouds) -> NDArray[np.float32]:
         """Return the approximate divergence between the clouds of two cohorts, one to one, nuggets included.

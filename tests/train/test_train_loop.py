@@ -33,7 +33,7 @@ def counted(monkeypatch):
     """Steps that add one to the weight, and remember their rates."""
     rates_of = {}
 
-    def run_steps(state, feed, rates, *, graph, rules):
+    def run_steps(state, feed, rates, *, graph, rules, mesh):
         rates_of.update(zip(feed, map(float, rates), strict=True))
         params = {"weight": state.params["weight"] + len(feed)}
         return state._replace(params=params), (np.ones(len(feed)), np.zeros(len(feed)))

@@ -65,6 +65,14 @@ class Reader:
             return parts[0]
         return sparse.vstack(parts, format="csr") if is_sparse(parts[0]) else np.concatenate(parts)
 
+    @property
+    def row_bytes(self) -> float:
+        """Bytes of a row as it is stored, by those that were read last."""
+        with self._lock:
+            held = [(_n_bytes(block), block.shape[0]) for block in self._kept.values()] or [(_n_bytes(self[:1]), 1)]
+        stored, rows = (sum(column) for column in zip(*held, strict=True))
+        return float(stored / rows)
+
     @contextmanager
     def keeping(self, n_bytes: int) -> Iterator[None]:
         """Keep no more than so many bytes of runs for a while."""

@@ -270,6 +270,16 @@ class PointClouds:
             yield
 
     @property
+    def unread_bytes(self) -> int:
+        """Bytes that the points of these clouds would take in memory, about; 0 if they are there."""
+        points = self._layout.points
+        if not isinstance(points, Reader):
+            return 0
+        held = np.zeros(self.n_points, bool)
+        held[self.indices] = True
+        return int(held.sum() * points.row_bytes)
+
+    @property
     def points(self) -> Points:
         """Points of all clouds, stored once, where they were given: in memory, sparse or on disk."""
         return source_of(self._layout.points)

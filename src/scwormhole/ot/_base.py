@@ -157,6 +157,11 @@ class BaseFeatures(Estimator):
         return self._fit().regression.nugget
 
     @property
+    def width(self) -> int:
+        """Numbers that are held for each point while a batch is measured."""
+        return self._fit().parts.width
+
+    @property
     def origin_(self) -> NDArray[np.float64] | None:
         """Point from which clouds' means are taken into the first components as they are; None if they are not."""
         fitted = self._fit()

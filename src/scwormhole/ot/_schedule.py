@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import combinations
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, cast
 
 import jax
 import numpy as np
@@ -99,6 +99,16 @@ def workers() -> int:
     if jax.default_backend() != "cpu":
         return 2
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def ahead(items: Iterator[T]) -> Iterator[T]:
+    """Yield items, the next one being made in the background meanwhile."""
+    end = object()
+    with ThreadPoolExecutor(1) as pool:
+        waiting: Future[T | object] = pool.submit(next, items, end)
+        while (item := waiting.result()) is not end:
+            waiting = pool.submit(next, items, end)
+            yield cast(T, item)
 
 
 def run(work: Callable[[T], R], tasks: Iterable[T], threads: int) -> Iterator[R]:

@@ -37,6 +37,8 @@ class Targets:
         See :func:`pairwise`.
     max_points
         See :func:`pairwise`.
+    max_memory
+        See :func:`pairwise`.
     n_pairs
         How many pairs will be asked for in all, about. It decides how many padded sizes are worth compiling, and
         whether all pairs of the cohort are solved at once and remembered.
@@ -72,6 +74,7 @@ class Targets:
         solver: SolverName = "auto",
         tol: float = 1e-3,
         max_points: int | None = None,
+        max_memory: int | str = "2 GiB",
         n_pairs: int = 10_000,
         rng: int = 0,
     ) -> None:
@@ -85,7 +88,7 @@ class Targets:
             max_iterations=1000,
             max_points=max_points,
             rank=32,
-            max_memory="2 GiB",
+            max_memory=max_memory,
             progress=False,
             rng=rng,
         )

@@ -6,7 +6,7 @@ from ._held_out import look
 from ._history import History
 from ._parameters import Parameters, metric_name, read_parameters
 from ._settings import Network, Recipe, Transport
-from ._use import Trained
+from ._use import Trained, embed_shared
 
 __all__ = [
     "Checkpoints",
@@ -18,6 +18,7 @@ __all__ = [
     "Saved",
     "Trained",
     "Transport",
+    "embed_shared",
     "fit",
     "look",
     "metric_name",

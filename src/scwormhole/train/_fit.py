@@ -15,7 +15,7 @@ from scwormhole.ot._scale import box
 from ._blocks import GROMOV_WORK, Blocks, turns_for
 from ._checkpoint import Saved, of_saved, to_saved
 from ._frame import frame_of
-from ._held_out import Look, Split, split_clouds
+from ._held_out import Look, Split, learned_from, split_clouds
 from ._history import End, History
 from ._looks import decoder_look, divergence_look
 from ._loop import Progress, begin, train
@@ -26,6 +26,7 @@ from ._step import Rules, with_decoder
 from ._strata import Strata, stratify
 from ._use import Trained, define
 
+READ_SHARE = 2  # one byte in so many of the memory is for points that are learned from, if they are on disk
 LARGEST_TABLE = 4e8  # entries of cost matrices that all held-out pairs may take; fewer clouds are held out above
 ENCODER_TIME = 0.6  # share of the time left that the encoder may take if there is a decoder
 MORE_BATCHES = 16  # looked at where two of them hold but copies of one cloud
@@ -76,8 +77,11 @@ def fit(
         Whether to show a progress bar.
     """
     clock = Clock(saved.header["seconds"] if saved else 0.0)
-    transport, network, recipe, base, _, _ = params
+    transport, network, recipe, base = params[:4]
     split = split_clouds(clouds, _n_held_out(clouds, transport, recipe), recipe.rng)
+    clouds, positions = learned_from(clouds, split, max_bytes=params.max_memory // READ_SHARE, rng=recipe.rng)
+    held = np.isin(positions, split.held_out)
+    split = Split(np.flatnonzero(~held), np.flatnonzero(held))
     strata = _strata(clouds, split.train, recipe)
     plan = Plan(*saved.header["plan"]) if saved else _plan(clouds, params, strata, clock)
     size = float(np.minimum(clouds.sizes, transport.max_points or clouds.sizes.max())[split.train].mean())
@@ -114,7 +118,7 @@ def fit(
         alike or all(end.converged for end in ends),
         " ".join(f"{phase.name}: {end.advice}" for phase, end in zip(phases, ends, strict=True)),
         targets.epsilon,
-        split.held_out,
+        positions[split.held_out],
     )
 
 
@@ -194,7 +198,7 @@ def _prepared(
     clouds: PointClouds, params: Parameters, split: Split, strata: Strata, targets: Targets
 ) -> tuple[Trained, Rules]:
     """Fit the base, find the units, and return the networks before the first step, and their losses."""
-    transport, network, recipe, base, nugget, _ = params
+    transport, network, recipe, base, nugget = params[:5]
     train_on = clouds[split.train]
     some = np.stack([strata.batch(0), strata.batch(1)])
     mean = _mean(targets, some)

@@ -17,6 +17,8 @@ from ._points import used_points
 FEWEST = 8  # clouds below which none can be spared
 SHARE = 5  # at most one cloud in so many is held out
 PATCHES = 8
+MOST_LEARNED = 1 << 16  # clouds that a training sees, at most; 1,000 steps take half as many
+FEWEST_LEARNED = 1 << 10  # below this no memory is saved
 Index = NDArray[np.int64]
 
 
@@ -66,6 +68,36 @@ def split_clouds(clouds: PointClouds, n_held_out: int, rng: int) -> Split:
     if (~touched).sum() < n // 2:  # everything hangs together: patches would leave too little
         return Split(np.sort(order[count:]), np.sort(order[:count]))
     return Split(np.flatnonzero(~touched), np.flatnonzero(held))
+
+
+def learned_from(clouds: PointClouds, split: Split, *, max_bytes: int, rng: int) -> tuple[PointClouds, Index]:
+    """Return the clouds that a fit looks at, with points in memory, and where they are in the cohort.
+
+    What a training sees does not grow with the cohort: of a large one it is a seeded sample, and all held-out clouds.
+    Points that are not in memory are read once, in their order; where they would take too much, the sample is smaller.
+
+    Parameters
+    ----------
+    clouds
+        The cohort.
+    split
+        What is held out of it.
+    max_bytes
+        Most bytes of points that are read.
+    rng
+        Seed.
+    """
+    count, order = min(len(split.train), MOST_LEARNED), split.train
+    if len(order) > count:
+        order = np.random.default_rng([rng, 18]).permutation(order)
+    while True:
+        positions = np.sort(np.concatenate([order[:count], split.held_out]))
+        some = clouds if len(positions) == len(clouds) else clouds[positions]
+        if some.unread_bytes <= max_bytes or count <= FEWEST_LEARNED:
+            break
+        order = np.random.default_rng([rng, 18]).permutation(split.train)
+        count //= 2
+    return (some.to_memory() if some.unread_bytes else some), positions
 
 
 def look(predicted: NDArray[np.floating], true: NDArray[np.floating]) -> Look:

@@ -10,6 +10,7 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from ._blocks import Blocks, Feed, prefetched
+from ._devices import agreed, all_devices, everywhere
 from ._held_out import Look
 from ._history import End, History
 from ._plan import Clock
@@ -111,28 +112,29 @@ def train(
     if not history.of_phase(phase).step:
         best = _look(history, phase, examine, state.params, first, clock, (np.nan, np.nan))
         best_error = history.error[-1]
-    schedule, timed = _Schedule(recipe.max_steps, first, skipped), _Timed(blocks, clock)
+    schedule, timed, mesh = _Schedule(recipe.max_steps, first, skipped), _Timed(blocks, clock), all_devices()
+    state = everywhere(state, mesh)
     step, in_time, work = first, True, "first steps"
 
     def spans() -> Iterator[range]:
         nonlocal in_time
         for span in schedule.spans() if waited < patience else ():
-            in_time = clock.allows(recipe.max_seconds, timed.work(span), work, "looking")
+            in_time = _in_time(clock, recipe, timed.work(span), work, "looking")
             if not in_time:  # what cannot end in time is not begun
                 return
             yield span
 
     with tqdm(total=recipe.max_steps, initial=first, desc=f"training {phase}", disable=not show, delay=2) as bar:
         for span, feed in prefetched(timed, spans()):
-            share = _spent(recipe, began, clock.elapsed())
+            share = agreed(_spent(recipe, began, clock.elapsed()))
             rates = [learning_rate(recipe, s, max(schedule.share(s), share)) for s in span]
             with clock.timing(work):
-                state, info = run_steps(state, feed, np.asarray(rates, np.float32), graph=graph, rules=rules)
+                state, info = run_steps(state, feed, np.asarray(rates, np.float32), graph=graph, rules=rules, mesh=mesh)
                 if recipe.max_seconds is not None:
                     jax.block_until_ready(info)  # else a step is timed before it is done
             work = "steps"
             bar.update(len(span))
-            step, in_time = span.stop, in_time and clock.allows(recipe.max_seconds)
+            step, in_time = span.stop, in_time and _in_time(clock, recipe)
             if step % every and in_time and schedule.share(step) < 1:
                 continue
             losses = tuple(float(np.mean(part)) for part in jax.device_get(info))
@@ -186,6 +188,10 @@ class _Timed:
             return self.blocks.feed(span)
 
 
+def _in_time(clock: Clock, recipe: Recipe, *work: str) -> bool:
+    return recipe.max_seconds is None or agreed(clock.allows(recipe.max_seconds, *work))
+
+
 def _spent(recipe: Recipe, began: float, now: float) -> float:
     """Return the share of this phase's time that has passed; 0 without a limit."""
     if recipe.max_seconds is None:
@@ -203,8 +209,9 @@ def _look(
     losses: tuple[float, ...],
 ) -> Any:
     """Write a row of the history, and return a copy of the weights."""
+    params = jax.device_get(params)
     with clock.timing("looking" if history.of_phase(phase).step else "first look"):
-        found = examine(params)
+        found = Look(*agreed(tuple(examine(params))))
     if not np.isfinite(found.error):
         raise FloatingPointError(
             f"after {step} steps the {phase} gives numbers that are not finite; lower learning_rate, or raise epsilon."
@@ -213,7 +220,7 @@ def _look(
     for name, value in zip(vars(history), row, strict=True):
         getattr(history, name).append(value)
     logger.info("%s, step %d: held-out correlation %.4f, error %.4f", phase, step, found.correlation, found.error)
-    return jax.device_get(params)
+    return params
 
 
 def _judge(step: int, *, gave_up: bool, cooled: bool, in_time: bool) -> End:

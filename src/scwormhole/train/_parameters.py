@@ -10,6 +10,7 @@ import numpy as np
 
 from scwormhole.clouds import PointClouds
 from scwormhole.ot import BaseFeatures
+from scwormhole.ot._options import as_bytes
 
 from ._points import digest
 from ._settings import DEGREES, Network, Recipe, Transport
@@ -30,6 +31,7 @@ WHOLE = {
     "patience": 1,
     "rng": 0,
 }
+MOST_SOLVING = 1 << 31  # bytes that solving pairs may take; more would not make it quicker
 LARGEST_SEED = 2**32 - 1
 POSITIVE = ("epsilon", "epsilon_dec", "learning_rate", "clip", "max_seconds", "tol")
 OPTIONAL = ("n_points", "max_steps", "max_seconds", "max_points", "max_points_ot", "patience", "clip")
@@ -54,6 +56,7 @@ class Parameters(NamedTuple):
     recipe: Recipe
     base: BaseFeatures | None
     nugget: bool  # where there is no base to decide
+    max_memory: int  # bytes
     mark: dict[str, Any]  # what must be the same for a fit to be taken up again
 
 
@@ -81,6 +84,7 @@ def read_parameters(params: dict[str, Any], clouds: PointClouds) -> Parameters:
         Transport(
             **_some(params, "metric", "epsilon", "relative_epsilon", "metric_dec", "epsilon_dec", "tol"),
             max_points=params["max_points_ot"],
+            max_memory=min(as_bytes(params["max_memory"]), MOST_SOLVING),
         ),
         Network(
             **_some(params, "n_components", "width", "hidden", "n_blocks", "n_heads", "n_induced"),
@@ -91,6 +95,7 @@ def read_parameters(params: dict[str, Any], clouds: PointClouds) -> Parameters:
         Recipe(**_some(params, *training, "n_validation", "rotate", "rng"), **chosen),
         _base(params),
         params["nugget"] is True,
+        as_bytes(params["max_memory"]),
         _mark(clouds, params),
     )
 
@@ -121,6 +126,7 @@ def _check(params: dict[str, Any]) -> None:
         suits = ", ".join(map(repr, BASES[gromov]))
         metric = metric_name(params["metric"])
         raise ValueError(f"base is {params['base']!r}, which does not go with metric {metric!r}; give one of {suits}.")
+    as_bytes(params["max_memory"])
     if params["rng"] > LARGEST_SEED:
         raise ValueError(f"rng is {params['rng']}; give a whole number from 0 to {LARGEST_SEED}.")
     if params["width"] % params["n_heads"]:

@@ -20,6 +20,7 @@ class Transport:
     epsilon_dec: float
     tol: float = 1e-3
     max_points: int | None = None  # of a cloud in a solved pair
+    max_memory: int | str = "2 GiB"  # of the solver
 
     @property
     def gromov(self) -> bool:
@@ -45,6 +46,7 @@ class Transport:
             relative_epsilon=self.relative_epsilon,
             tol=self.tol,
             max_points=self.max_points,
+            max_memory=self.max_memory,
             n_pairs=n_pairs,
             rng=rng,
         )
@@ -57,6 +59,7 @@ class Transport:
             epsilon=self.epsilon_dec,
             relative_epsilon=self.relative_epsilon,
             max_points=max_points,
+            max_memory=self.max_memory,
             n_pairs=1,
             rng=rng,
         )

@@ -9,9 +9,12 @@ import jax.numpy as jnp
 import optax
 from flax import nnx
 from jax import Array, lax
+from jax.sharding import Mesh
 
 from scwormhole.nn import Decoder, Encoder
 from scwormhole.ot import divergence
+
+from ._devices import gathered, spread
 
 
 class Networks(nnx.Module):
@@ -71,9 +74,11 @@ def optimizer(clip: float | None) -> Any:
     return optax.chain(optax.identity() if clip is None else optax.clip_by_global_norm(clip), optax.scale_by_adam())
 
 
-@partial(jax.jit, static_argnames=("graph",), donate_argnames=("state",))
-def run_steps(state: TrainState, feed: Any, rates: Array, *, graph: Any, rules: Rules) -> tuple[TrainState, StepInfo]:
-    """Take as many steps as the feed holds.
+@partial(jax.jit, static_argnames=("graph", "mesh"), donate_argnames=("state",))
+def run_steps(
+    state: TrainState, feed: Any, rates: Array, *, graph: Any, rules: Rules, mesh: Mesh
+) -> tuple[TrainState, StepInfo]:
+    """Take as many steps as the feed holds, the clouds of each divided among the devices.
 
     Parameters
     ----------
@@ -87,11 +92,13 @@ def run_steps(state: TrainState, feed: Any, rates: Array, *, graph: Any, rules: 
         Definition of the networks.
     rules
         What the loss is made of.
+    mesh
+        The devices; state and feed are on each of them.
     """
 
     def step(state: TrainState, given: tuple[Any, Array]) -> tuple[TrainState, StepInfo]:
         batch, rate = given
-        slopes, info = jax.grad(partial(loss, graph=graph, rules=rules), has_aux=True)(state.params, batch)
+        slopes, info = jax.grad(partial(loss, graph=graph, rules=rules, mesh=mesh), has_aux=True)(state.params, batch)
         updates, moments = optimizer(rules.clip).update(slopes, state.moments)
         params = jax.tree.map(lambda p, u: p - rate * u, state.params, updates)
         return TrainState(params, moments), info
@@ -99,12 +106,12 @@ def run_steps(state: TrainState, feed: Any, rates: Array, *, graph: Any, rules: 
     return lax.scan(step, state, (feed, rates))
 
 
-def loss(params: Any, batch: Any, *, graph: Any, rules: Rules) -> tuple[Array, StepInfo]:
+def loss(params: Any, batch: Any, *, graph: Any, rules: Rules, mesh: Mesh) -> tuple[Array, StepInfo]:
     """Return the loss of one batch: squared errors of divergences and, with a decoder, its reconstruction."""
     networks = nnx.merge(graph, params)
-    z, noise = encode_strata(networks.encoder, batch)
+    z, noise = encode_strata(networks.encoder, batch, mesh)
     if rules.decoder_only:
-        decoder_loss = reconstruction(networks.decoder, lax.stop_gradient(z), batch, rules)
+        decoder_loss = reconstruction(networks.decoder, lax.stop_gradient(z), batch, rules, mesh)
         return decoder_loss, StepInfo(jnp.zeros(()), decoder_loss)
     apart = squared_distances(z) + batch.fresh * (noise[:, None] + noise)
     off = ~jnp.eye(len(z), dtype=bool)
@@ -112,24 +119,33 @@ def loss(params: Any, batch: Any, *, graph: Any, rules: Rules) -> tuple[Array, S
     encoder_loss = (error**2).sum() / off.sum()
     if networks.decoder is None:
         return encoder_loss, StepInfo(encoder_loss, jnp.zeros(()))
-    decoder_loss = reconstruction(networks.decoder, z, batch, rules)
+    decoder_loss = reconstruction(networks.decoder, z, batch, rules, mesh)
     return encoder_loss + rules.coeff_dec * decoder_loss, StepInfo(encoder_loss, decoder_loss)
 
 
-def encode_strata(encoder: Encoder, batch: Any) -> tuple[Array, Array]:
+def encode_strata(encoder: Encoder, batch: Any, mesh: Mesh) -> tuple[Array, Array]:
     """Embed a batch, stratum after stratum."""
     first, parts = 0, []
     for points, weights in zip(batch.points, batch.weights, strict=True):
         some = slice(first, first + len(points))
-        parts.append(encoder(points, weights, batch.features[some], batch.noise[some]))
+        parts.append(_divided(encoder, mesh, points, weights, batch.features[some], batch.noise[some]))
         first += len(points)
     z, noise = (jnp.concatenate(part) for part in zip(*parts, strict=True))
     return z, noise
 
 
-def reconstruction(decoder: Decoder, z: Array, batch: Any, rules: Rules) -> Array:
+def _divided(network: Any, mesh: Mesh, *given: Array) -> Any:
+    """Apply a network to rows that are divided among the devices, filled up with repeats where they do not divide."""
+    n = len(given[0])
+    own = [
+        spread(jnp.pad(part, [(0, -n % mesh.size), *[(0, 0)] * (part.ndim - 1)], mode="edge"), mesh) for part in given
+    ]
+    return jax.tree.map(lambda part: gathered(part, mesh)[:n], network(*own))
+
+
+def reconstruction(decoder: Decoder, z: Array, batch: Any, rules: Rules, mesh: Mesh) -> Array:
     """Return the mean divergence of decoded clouds from the clouds they were, over the mean between clouds."""
-    points, mass = decoder(z)
+    points, mass = _divided(decoder, mesh, z)
     # clouds are fed from their own means, and decoded around what the vector says their mean is: their own
     own = z[:, None, : decoder.n_fixed] if decoder.n_fixed else 0.0
     largest = max(truth.shape[1] for truth in batch.points)  # one size for all: one solver to compile

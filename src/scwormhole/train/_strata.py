@@ -5,6 +5,7 @@ size. All batches then have one shape, and a step is compiled once.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -43,8 +44,13 @@ class Strata:
 
     def _turn(self, stratum: int, members: Index, count: int, number: int) -> Index:
         epoch, place = divmod(number, len(members) // count)
-        order = np.random.default_rng([self.seed, stratum, epoch]).permutation(len(members))
-        return members[order[place * count : (place + 1) * count]]
+        return members[_order(self.seed, stratum, epoch, len(members))[place * count : (place + 1) * count]]
+
+
+@lru_cache(MOST_STRATA * 4)
+def _order(seed: int, stratum: int, epoch: int, n: int) -> Index:
+    """Return the order of clouds in an epoch; many batches ask for the same one."""
+    return np.random.default_rng([seed, stratum, epoch]).permutation(n)
 
 
 def stratify(rungs: Index, batch_size: int, seed: int) -> Strata:
