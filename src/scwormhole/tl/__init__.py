@@ -5,6 +5,7 @@ from ._distances import distances
 from ._embed import embed, model, wormhole
 from ._embeddability import embeddability
 from ._maps import diffmap, umap
+from ._neighbors import neighbors
 
 __all__ = [
     "barycenters",
@@ -15,6 +16,7 @@ __all__ = [
     "embeddability",
     "interpolate",
     "model",
+    "neighbors",
     "umap",
     "wormhole",
 ]
