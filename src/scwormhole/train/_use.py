@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import lru_cache, partial
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -246,28 +246,28 @@ def _leaves(params: Any) -> list[tuple[Any, Any]]:
 
 def define(network: Network, frame: Frame, *, base: bool, nugget: bool, seed: int = 0) -> tuple[Any, Any]:
     """Return the definition of the networks, and their first weights."""
-    dim = len(frame.origin)
-    n_fixed = dim if frame.centred else 0
+    return _define(network, len(frame.origin), frame.centred, base, nugget, seed)
+
+
+@lru_cache(8)
+def _define(network: Network, dim: int, centred: bool, base: bool, nugget: bool, seed: int) -> tuple[Any, Any]:
     sizes: dict[str, Any] = {"width": network.width, "hidden": network.hidden, "n_blocks": network.n_blocks}
     shared = {
         **sizes,
         "n_heads": network.n_heads,
         "n_induced": network.n_induced,
-        "n_fixed": n_fixed,
+        "n_fixed": dim if centred else 0,
         "post": network.post,
     }
-
-    def make() -> Networks:
-        rngs = nnx.Rngs(seed)
-        encoder = Encoder(dim, network.n_components, base=base, nugget=nugget, rngs=rngs, **shared)
-        decoder = None
-        if network.n_points:
-            decoder = Decoder(
-                dim, network.n_components, n_points=network.n_points, weighted=network.weighted, rngs=rngs, **shared
-            )
-        return Networks(encoder, decoder)
-
-    return nnx.split(make())
+    rngs = nnx.Rngs(seed)
+    encoder = Encoder(dim, network.n_components, base=base, nugget=nugget, rngs=rngs, **shared)
+    decoder = None
+    if network.n_points:
+        decoder = Decoder(
+            dim, network.n_components, n_points=network.n_points, weighted=network.weighted, rngs=rngs, **shared
+        )
+    graph, params = nnx.split(Networks(encoder, decoder))
+    return graph, jax.device_get(params)
 
 
 @partial(jax.jit, static_argnames=("graph", "rows", "mesh"))
