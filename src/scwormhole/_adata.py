@@ -328,6 +328,11 @@ def cohort_over(adata: AnnData, key: str, points: Any) -> PointClouds:
     points
         One row a cell: expression, components, or positions.
     """
+    return PointClouds.from_graph(points, *graph_of(adata, key))
+
+
+def graph_of(adata: AnnData, key: str) -> tuple[Any, list[str] | None]:
+    """Return which cells the clouds of a key hold, with which weights, clouds by cells; and the names of groups."""
     if adata.uns[key]["kind"] == "niches":
         cut = cut_niches(adata, key)
         if len(cut):
@@ -336,11 +341,10 @@ def cohort_over(adata: AnnData, key: str, points: Any) -> PointClouds:
                 f"they were made, first {adata.obs_names[cut[0]]!r}: adata was subset since. Make them again with "
                 "wh.pp.niches, or embed first and subset then."
             )
-        return PointClouds.from_graph(points, adata.obsp[key])
+        return adata.obsp[key], None
     params = adata.uns[key]["params"]
     labels = need(adata, "obs", params["groupby"], hint=f"{key!r} was made from it; make the clouds again.")
-    graph, names = memberships(labels, min_cells=int(params.get("min_cells", 1)))
-    return PointClouds.from_graph(points, graph, names)
+    return memberships(labels, min_cells=int(params.get("min_cells", 1)))
 
 
 def cut_niches(adata: AnnData, key: str) -> NDArray[np.int64]:

@@ -351,7 +351,12 @@ class Wormhole(Estimator):
         return found
 
     def embed_blocks(
-        self, clouds: PointClouds, blocks: Sequence[slice] | None = None, *, batch_size: int | None = None
+        self,
+        clouds: PointClouds,
+        blocks: Sequence[slice] | None = None,
+        *,
+        batch_size: int | None = None,
+        max_memory: int | str | None = None,
     ) -> Iterator[tuple[slice, Embedded]]:
         """Yield vectors and nuggets of a run of clouds at a time, beside where the run is: nothing else is kept.
 
@@ -363,11 +368,13 @@ class Wormhole(Estimator):
             Runs of clouds to embed, slices with start and stop; by default all of the cohort, 32,768 clouds at a time.
         batch_size
             See :meth:`transform`.
+        max_memory
+            Most memory for what is under way; the model's own by default.
         """
         trained, clouds = self._fitted(), self._cohort(clouds)
         options = {"batch_size": batch_size, "progress": self._params["progress"]}
-        max_memory = as_bytes(self._params["max_memory"])
-        yield from embed_shared(trained, clouds, blocks, max_memory=max_memory, **options)
+        memory = as_bytes(self._params["max_memory"] if max_memory is None else max_memory)
+        yield from embed_shared(trained, clouds, blocks, max_memory=memory, **options)
 
     def distances(self, first: PointClouds, second: PointClouds) -> NDArray[np.float32]:
         """Return the approximate divergence between the clouds of two cohorts, one to one, nuggets included.

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scwormhole.clouds import PaddedBatch, PointClouds
-
-from ._points import point_range
+from scwormhole.clouds._scan import point_range
 
 SAMPLE = 512  # clouds whose size and place are measured
 

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from scwormhole.clouds import PointClouds
-
-from ._points import used_points
+from scwormhole.clouds._scan import used_points
 
 FEWEST = 8  # clouds below which none can be spared
 SHARE = 5  # at most one cloud in so many is held out

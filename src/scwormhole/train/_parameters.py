@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scwormhole.clouds import PointClouds
+from scwormhole.clouds._scan import digest
 from scwormhole.ot import BaseFeatures
 from scwormhole.ot._options import as_bytes
 
-from ._points import digest
 from ._settings import DEGREES, Network, Recipe, Transport
 
 WHOLE = {

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scwormhole.clouds import PointClouds
-from scwormhole.clouds._reader import reading
-from scwormhole.clouds._rows import dense_block, is_sparse, read_block, rows_per_chunk
+from ._rows import dense_block, is_sparse, read_block, rows_per_chunk
+from ._store import PointClouds
 
 
 def point_range(clouds: PointClouds) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -42,7 +41,7 @@ def used_points(clouds: PointClouds) -> NDArray[np.bool_]:
 
 def _chunks(clouds: PointClouds) -> Iterator[Any]:
     """Yield the points that weigh something in a cloud, a chunk of rows at a time, sparse where they are."""
-    points = reading(clouds.points)
+    points = clouds._layout.points
     rows = np.flatnonzero(used_points(clouds))
     step = rows_per_chunk(points)
     for part in np.split(rows, range(step, len(rows), step)):

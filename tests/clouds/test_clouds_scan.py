@@ -9,7 +9,7 @@ from scipy import sparse
 
 import scwormhole as wh
 from scwormhole.clouds import _rows
-from scwormhole.train._points import digest, point_range, used_points
+from scwormhole.clouds._scan import digest, point_range, used_points
 
 POINTS = np.random.default_rng(0).normal(size=(50, 3)).round(1)
 
