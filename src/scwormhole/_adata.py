@@ -386,7 +386,7 @@ def memberships(labels: "pd.Series[Any]", *, min_cells: int = 1) -> tuple[sparse
 
 
 def write_embedding(
-    adata: AnnData, key: str, vectors: NDArray[Any], nugget: NDArray[Any], record: Mapping[str, Any]
+    adata: AnnData, key: str, vectors: Any, nugget: NDArray[Any], record: Mapping[str, Any]
 ) -> list[str]:
     """Write vectors, nuggets and the record of a model, and return the slots that were written.
 
@@ -397,7 +397,7 @@ def write_embedding(
     key
         Name of the embedding.
     vectors
-        One row a cloud.
+        One row a cloud, float32, in memory or of dask.
     nugget
         What each cloud adds by itself; written where any is above zero.
     record
@@ -405,7 +405,7 @@ def write_embedding(
         ``fidelity``, ``held_out``, ``history``, ``versions``, ``converged``, ``epsilon`` and ``model``.
     """
     slots = [f"obsm[{'X_' + key!r}]", f"uns[{key!r}]"]
-    adata.obsm[f"X_{key}"] = np.asarray(vectors, np.float32)
+    adata.obsm[f"X_{key}"] = vectors
     if np.any(nugget > 0):
         adata.obs[f"{key}_nugget"] = np.asarray(nugget, np.float32)
         slots.insert(1, f"obs[{key + '_nugget'!r}]")

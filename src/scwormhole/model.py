@@ -301,7 +301,7 @@ class Wormhole(Estimator):
         """
         if out is None:
             return self.embed(clouds, batch_size=batch_size).z
-        wanted = (len(self._cohort(clouds)), self._fitted().network.n_components)
+        wanted = (len(self._cohort(clouds)), self.n_components_)
         if tuple(out.shape) != wanted:
             raise ValueError(
                 f"out has shape {tuple(out.shape)}; there are {wanted[0]:,} vectors of {wanted[1]} numbers."
@@ -343,7 +343,7 @@ class Wormhole(Estimator):
             See :meth:`transform`.
         """
         found = Embedded(
-            np.empty((len(self._cohort(clouds)), self._fitted().network.n_components), np.float32),
+            np.empty((len(self._cohort(clouds)), self.n_components_), np.float32),
             np.empty(len(clouds), np.float32),
         )
         for block, some in self.embed_blocks(clouds, batch_size=batch_size):
@@ -523,6 +523,11 @@ class Wormhole(Estimator):
     def base_(self) -> BaseFeatures | None:
         """The fitted features, or None."""
         return self._fitted().base
+
+    @property
+    def n_components_(self) -> int:
+        """Length of a vector."""
+        return self._fitted().network.n_components
 
     @property
     def n_points_(self) -> int:

@@ -1,6 +1,7 @@
 """Embeds the clouds of an AnnData, by a model trained on them or on others. Reads and writes through ``_adata``."""
 
 import logging
+import os
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -17,6 +18,7 @@ from scwormhole._adata import (
     cloud_adata,
     cohort_over,
     find_cohort,
+    graph_of,
     log_written,
     match_genes,
     pack_model,
@@ -30,8 +32,11 @@ from scwormhole._adata import (
 from scwormhole.clouds import PointClouds
 from scwormhole.metrics import compared, paper_scale, solve_pairs
 from scwormhole.model import Wormhole
+from scwormhole.ot import Embedded
 
+from ._lazy import is_lazy, running_client
 from ._values import warn_of_values
+from ._vectors import embed_here, embed_there
 
 PACKAGES = ("anndata", "flax", "jax", "numpy", "ott-jax", "scanpy", "scwormhole")
 FIDELITY = ("correlation", "correlation_euclidean", "mse", "relative_error", "neighbour_recall")
@@ -50,6 +55,7 @@ def wormhole(
     table_key: str | None = None,
     copy: bool = False,
     return_model: bool = False,
+    store: str | os.PathLike[str] | None = None,
     rng: int = 0,
     **params: Any,
 ) -> AnnData | Wormhole | tuple[AnnData, Wormhole] | None:
@@ -78,6 +84,10 @@ def wormhole(
         Whether to return a copy with the embedding of niches instead of adding it.
     return_model
         Whether to return the model, too.
+    store
+        Folder for a zarr store that vectors go to as they are made, for more of them than memory holds; ``obsm`` then
+        has them as an array of dask. A run that was interrupted goes on where it was when it is called again, after the
+        training; :func:`embed` needs none.
     rng
         Seed of everything.
     **params
@@ -117,7 +127,8 @@ def wormhole(
     genes = cohort.representation.names if cohort.representation.genes else None
     trained = Wormhole(**params, rng=rng).fit(cohort.clouds, feature_names=genes)
     record = _record(trained, cohort, use_rep, layer) | _held_out(trained, cohort.clouds)
-    made = _written(target, trained, cohort, key_added, record)
+    vectors = embed_here(trained, cohort.clouds, store)
+    made = _written(target, vectors, cohort, key_added, record)
     found = made if copy or made is not target else None
     if not return_model:
         return found
@@ -135,11 +146,16 @@ def embed(
     key_added: str = EMBEDDING,
     table_key: str | None = None,
     copy: bool = False,
+    store: str | os.PathLike[str] | None = None,
+    max_memory: int | str | None = None,
 ) -> AnnData | None:
     """Embed the clouds of an AnnData by a model that was trained on others: query mapping.
 
     Genes are matched by name: their order may differ, and genes that the model does not know are left out. For a model
     of principal components or the like, project the new cells on the same components first.
+
+    Cells may be in memory, in a file (backed) or of dask: they are read a run of rows at a time. Niches over an array
+    of dask are embedded by the workers of its client, if there is one.
 
     Parameters
     ----------
@@ -161,6 +177,12 @@ def embed(
         Table to use if a SpatialData is given; its only one by default.
     copy
         Whether to return a copy with the embedding of niches instead of adding it.
+    store
+        Folder for a zarr store that vectors go to as they are made, for more of them than memory holds; ``obsm`` then
+        has them as an array of dask. A run that was interrupted goes on where it was when it is called again.
+    max_memory
+        Most memory for what is under way, see :class:`scwormhole.Wormhole`; the model's own by default. With dask, of
+        each worker.
 
     Returns
     -------
@@ -195,9 +217,17 @@ def embed(
         if not representation.genes:
             raise ValueError(f"the model was trained on {len(known):,} genes; leave out use_rep, {use_rep!r}.")
         representation = match_genes(representation, known)
-    cohort = Cohort(cohort_over(adata, name, representation.points), name, adata.uns[name]["kind"], representation)
+    client = running_client() if is_lazy(representation.points) and adata.uns[name]["kind"] == "niches" else None
+    points = representation.points if client is None else np.zeros((adata.n_obs, 1), np.float32)  # workers have theirs
+    cohort = Cohort(cohort_over(adata, name, points), name, adata.uns[name]["kind"], representation)
     target = _target(adata, cohort, key_added, copy=copy)
-    made = _written(target, model, cohort, key_added, _record(model, cohort, use_rep, layer))
+    record = _record(model, cohort, use_rep, layer)
+    if client is None:
+        vectors = embed_here(model, cohort.clouds, store, max_memory=max_memory)
+    else:
+        graph = graph_of(adata, name)[0]
+        vectors = embed_there(client, model, representation.points, graph, store, max_memory=max_memory)
+    made = _written(target, vectors, cohort, key_added, record)
     return made if copy or made is not target else None
 
 
@@ -279,9 +309,9 @@ def _held_out(trained: Wormhole, clouds: PointClouds) -> dict[str, Any]:
     return {"fidelity": found | {"n_clouds": len(some)}, "held_out": pairs}
 
 
-def _written(target: AnnData, trained: Wormhole, cohort: Cohort, key: str, record: dict[str, Any]) -> AnnData:
+def _written(target: AnnData, found: Embedded, cohort: Cohort, key: str, record: dict[str, Any]) -> AnnData:
     """Write an embedding to where it belongs, and return that."""
-    vectors, nugget = trained.embed(cohort.clouds)
+    vectors, nugget = found
     made = target
     if cohort.kind == "niches":
         record["source"]["made"] = target.uns[cohort.key]["params"]
