@@ -17,7 +17,7 @@ from scipy import sparse
 
 from ._rows import Points, is_backed, is_sparse, read_block, rows_per_chunk
 
-KEPT_BYTES = 2**28  # of rows that are kept for the next ones who ask
+KEPT_BYTES = 2**25  # of rows that are kept for the next ones who ask, unless more is allowed
 MOST_STRETCHED = 4  # a run is made this many times longer, at most, to end where the store's own runs do
 UNREADABLE = (OSError, KeyError, ValueError, RuntimeError, IndexError, TypeError, EOFError)
 
@@ -75,14 +75,16 @@ class Reader:
 
     @contextmanager
     def keeping(self, n_bytes: int) -> Iterator[None]:
-        """Keep no more than so many bytes of runs for a while."""
-        before, self.kept_bytes = self.kept_bytes, min(self.kept_bytes, n_bytes)
+        """Keep up to so many bytes of runs for a while."""
+        before, self.kept_bytes = self.kept_bytes, n_bytes
         try:
             with self._lock:
                 self._forget()
             yield
         finally:
             self.kept_bytes = before
+            with self._lock:
+                self._forget()
 
     def _run(self, run: int) -> Any:
         with self._lock:

@@ -250,12 +250,12 @@ class PointClouds:
 
     @contextmanager
     def reading(self, n_bytes: int) -> Iterator[None]:
-        """Keep no more than so many bytes of points that were read from disk, for a while.
+        """Keep up to so many bytes of points that were read from disk, for a while.
 
         Parameters
         ----------
         n_bytes
-            Bytes, as they are stored; a run of rows at least is kept. 256 MiB are by default.
+            Bytes, as they are stored; a run of rows at least is kept. Otherwise it is 32 MiB.
 
         Examples
         --------
