@@ -5,6 +5,8 @@ DATA ?= $(SCWORMHOLE_DATA)
 # set to take the newest release of every dependency
 UPGRADE ?=
 PYTEST_ARGS ?=
+# tests go to as many processes as there are cores, a file at a time, as most of their time is compilation
+PARALLEL := -n auto --maxprocesses 4 --dist loadfile
 
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -29,10 +31,10 @@ demo: $(VENV)/.installed-test
 	$(BIN)/python -m scwormhole demo --out demo
 
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) $(PYTEST_ARGS)
 
 slow: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m slow $(PARALLEL) $(PYTEST_ARGS)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

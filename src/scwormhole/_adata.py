@@ -313,7 +313,8 @@ def match_genes(representation: Representation, genes: Sequence[str]) -> Represe
         )
     columns = columns.astype(np.int64)
     points = representation.points
-    return Representation(Columns(points, columns) if is_backed(points) else points[:, columns], list(genes), True)
+    stored = is_backed(points) and not hasattr(points, "compute")  # dask takes columns without reading
+    return Representation(Columns(points, columns) if stored else points[:, columns], list(genes), True)
 
 
 def cohort_over(adata: AnnData, key: str, points: Any) -> PointClouds:

@@ -100,6 +100,24 @@ def test_columns_may_be_split_and_dense(whole, model, expected, client):
     check_same(whole, expected)
 
 
+def test_genes_may_be_in_another_order(cells, model, expected, client):
+    turned = cells[:, ::-1].copy()
+    wh.tl.embed(turned, model)
+    check_same(turned, expected)
+
+
+@pytest.mark.filterwarnings("ignore:.*did not reach the tolerance")
+def test_training_hands_over_to_the_workers(cells, client, monkeypatch):
+    asked, original = [], _vectors.embed_lazily
+    monkeypatch.setattr(
+        _vectors, "embed_lazily", lambda *args, **options: asked.append(1) or original(*args, **options)
+    )
+    wh.tl.wormhole(cells, n_components=8, max_steps=0, progress=False)
+    assert asked
+    streamed = wh.tl.model(cells).transform(wh.PointClouds.from_graph(cells.X, cells.obsp["niches"]))
+    check_same(cells, streamed)
+
+
 def test_what_is_not_finite_is_found_where_it_is(whole, model, client):
     values = whole.X.toarray()
     values[123, 1] = np.nan

@@ -1,11 +1,13 @@
 """Held-out clouds: none is a copy, or shares a point with one, of those trained on."""
 
+import dask.array
 import numpy as np
 import pytest
 from scipy import sparse
 
 import scwormhole as wh
-from scwormhole.train._held_out import look, split_clouds
+from scwormhole.train import _held_out
+from scwormhole.train._held_out import learned_from, look, split_clouds
 
 
 def apart(n):
@@ -68,3 +70,48 @@ def test_a_look_measures_correlation_and_error():
     flat = look(true, np.ones(4))
     assert np.isnan(flat.correlation)
     assert flat.error == pytest.approx(np.sqrt(((true - 1) ** 2).mean()))
+
+
+def niches_on_a_line(points):
+    n = len(POSITIONS)
+    near = sparse.diags_array([np.ones(n)] * 3, offsets=[-1, 0, 1], shape=(n, n), format="csr")
+    return wh.PointClouds.from_graph(points, near)
+
+
+POSITIONS = np.random.default_rng(0).normal(size=(5000, 3)).astype(np.float32)
+
+
+@pytest.fixture
+def few(monkeypatch):
+    monkeypatch.setattr(_held_out, "MOST_LEARNED", 400)
+    monkeypatch.setattr(_held_out, "FEWEST_LEARNED", 20)
+
+
+def test_what_is_learned_from_does_not_grow_with_the_cohort(few):
+    for n in (300, 1000, 5000):
+        clouds = niches_on_a_line(POSITIONS)[:n]
+        split = split_clouds(clouds, 32, 0)
+        some, positions = learned_from(clouds, split, max_bytes=1 << 30, rng=0)
+        assert len(some) == min(400, len(split.train)) + len(split.held_out)
+        assert np.isin(split.held_out, positions).all()
+        assert some == clouds[positions]
+        assert some.points is clouds.points
+
+
+def test_the_same_is_learned_from_wherever_points_are(few):
+    clouds, lazy = (niches_on_a_line(x) for x in (POSITIONS, dask.array.from_array(POSITIONS, chunks=(700, 3))))
+    split = split_clouds(clouds, 32, 0)
+    (some, here), (read, there) = (learned_from(c, split, max_bytes=1 << 30, rng=0) for c in (clouds, lazy))
+    np.testing.assert_array_equal(here, there)
+    assert read == some
+    assert isinstance(read.points, np.ndarray)
+    assert read.n_points < 3 * len(read) + 1  # no point that is in no cloud
+
+
+def test_less_is_learned_from_where_memory_is_short(few):
+    lazy = niches_on_a_line(dask.array.from_array(POSITIONS, chunks=(700, 3)))
+    split = split_clouds(lazy, 32, 0)
+    counts = [len(learned_from(lazy, split, max_bytes=size, rng=0)[0]) for size in (20_000, 5_000, 2_000, 1)]
+    assert counts[0] > counts[1] > counts[2] >= counts[3] > len(split.held_out)
+    whole = learned_from(lazy, split, max_bytes=5_000, rng=0)[0]
+    assert whole.n_points * 12 <= 5_000

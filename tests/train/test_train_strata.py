@@ -82,3 +82,17 @@ def test_a_step_costs_more_with_larger_clouds():
 
 def test_without_blocks_a_step_still_has_turns():
     assert 1 <= turns_for(64.0, stratify(np.full(20, 8), 6, 0), Network(n_blocks=0), gromov=False) <= MOST_TURNS
+
+
+def test_a_batch_does_not_shuffle_the_cohort_again(monkeypatch):
+    strata = stratify(np.full(1000, 8), 10, 5)
+    shuffled, original = [], np.random.default_rng
+
+    def counted(seed):
+        shuffled.append(seed)
+        return original(seed)
+
+    monkeypatch.setattr(np.random, "default_rng", counted)
+    batches = [strata.batch(number) for number in range(300)]
+    assert len(shuffled) == 3  # once an epoch
+    assert len({tuple(np.sort(np.concatenate(batches[e : e + 100]))) for e in (0, 100, 200)}) == 1

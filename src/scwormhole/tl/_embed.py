@@ -33,6 +33,7 @@ from scwormhole.clouds import PointClouds
 from scwormhole.metrics import compared, paper_scale, solve_pairs
 from scwormhole.model import Wormhole
 from scwormhole.ot import Embedded
+from scwormhole.ot._options import as_bytes
 
 from ._lazy import is_lazy, running_client
 from ._values import warn_of_values
@@ -127,7 +128,7 @@ def wormhole(
     genes = cohort.representation.names if cohort.representation.genes else None
     trained = Wormhole(**params, rng=rng).fit(cohort.clouds, feature_names=genes)
     record = _record(trained, cohort, use_rep, layer) | _held_out(trained, cohort.clouds)
-    vectors = embed_here(trained, cohort.clouds, store)
+    vectors = _embedded(trained, adata, cohort, _client(cohort.representation.points, cohort.kind), store)
     made = _written(target, vectors, cohort, key_added, record)
     found = made if copy or made is not target else None
     if not return_model:
@@ -210,6 +211,8 @@ def embed(
         model = _model(model, key)
     elif not isinstance(model, Wormhole):
         raise TypeError(f"model is a {type(model).__name__}; give a fitted Wormhole, or an AnnData that has one.")
+    if max_memory is not None:
+        as_bytes(max_memory)
     name = find_cohort(adata, clouds)
     representation = read_representation(adata, use_rep, layer)
     known = getattr(model, "feature_names_in_", None)
@@ -217,16 +220,14 @@ def embed(
         if not representation.genes:
             raise ValueError(f"the model was trained on {len(known):,} genes; leave out use_rep, {use_rep!r}.")
         representation = match_genes(representation, known)
-    client = running_client() if is_lazy(representation.points) and adata.uns[name]["kind"] == "niches" else None
-    points = representation.points if client is None else np.zeros((adata.n_obs, 1), np.float32)  # workers have theirs
-    cohort = Cohort(cohort_over(adata, name, points), name, adata.uns[name]["kind"], representation)
+    kind = adata.uns[name]["kind"]
+    client = _client(representation.points, kind)
+    # with a client it is the workers who read, and only which cells a niche has is looked at here
+    points = representation.points if client is None else np.zeros((adata.n_obs, 1), np.float32)
+    cohort = Cohort(cohort_over(adata, name, points), name, kind, representation)
     target = _target(adata, cohort, key_added, copy=copy)
     record = _record(model, cohort, use_rep, layer)
-    if client is None:
-        vectors = embed_here(model, cohort.clouds, store, max_memory=max_memory)
-    else:
-        graph = graph_of(adata, name)[0]
-        vectors = embed_there(client, model, representation.points, graph, store, max_memory=max_memory)
+    vectors = _embedded(model, adata, cohort, client, store, max_memory)
     made = _written(target, vectors, cohort, key_added, record)
     return made if copy or made is not target else None
 
@@ -307,6 +308,26 @@ def _held_out(trained: Wormhole, clouds: PointClouds) -> dict[str, Any]:
     pairs: dict[str, Any] = {name: table[one, other].astype(np.float32) for name, table in named}
     pairs |= {"clouds": positions, "first": positions[one], "second": positions[other]}
     return {"fidelity": found | {"n_clouds": len(some)}, "held_out": pairs}
+
+
+def _client(points: Any, kind: str) -> Any:
+    """Return the client whose workers embed niches over an array of dask, None if there is none or they are not."""
+    return running_client() if kind == "niches" and is_lazy(points) else None
+
+
+def _embedded(
+    trained: Wormhole,
+    adata: AnnData,
+    cohort: Cohort,
+    client: Any,
+    store: str | os.PathLike[str] | None,
+    max_memory: int | str | None = None,
+) -> Embedded:
+    """Embed clouds here, or by the workers of a client."""
+    if client is None:
+        return embed_here(trained, cohort.clouds, store, max_memory=max_memory)
+    graph, points = graph_of(adata, cohort.key)[0], cohort.representation.points
+    return embed_there(client, trained, points, graph, store, max_memory=max_memory)
 
 
 def _written(target: AnnData, found: Embedded, cohort: Cohort, key: str, record: dict[str, Any]) -> AnnData:
