@@ -34,11 +34,11 @@ def sgemm_rate() -> float:
 
 def encoder_flops(model: wh.Wormhole, clouds: wh.PointClouds) -> float:
     """Return the floating-point operations of the transformer on clouds as they are, padding not counted."""
-    params = model.get_params()
-    width, hidden, induced = (params[name] for name in ("width", "hidden", "n_induced"))
+    network = model._trained.network
+    width, hidden, induced = network.width, network.hidden, network.n_induced
     sizes = clouds.sizes.astype(float)
     seen = 2 * induced if induced else sizes
-    point = params["n_blocks"] * (2 * (4 * width**2 + 2 * width * hidden) + 4 * seen * width) + 2 * clouds.dim * width
+    point = network.n_blocks * (2 * (4 * width**2 + 2 * width * hidden) + 4 * seen * width) + 2 * clouds.dim * width
     return float((sizes * point).sum())
 
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import scwormhole as wh
 from scwormhole import io
-from scwormhole.train import _fit, read_parameters
+from scwormhole.train import _fit, _use, read_parameters
 from scwormhole.train._parameters import CHOICES, OPTIONAL, POSITIVE, WHOLE
 
 pytestmark = [
@@ -653,3 +653,38 @@ def test_large_clouds_are_sampled_in_steps_and_embedded_whole(small):
     z = model.transform(small)
     np.testing.assert_array_equal(model.transform(small), z)
     assert np.isfinite(z).all()
+
+
+@pytest.mark.parametrize(
+    "block", [slice(None), slice(None, 3), slice(0, 999), slice(-3, -1), slice(2, 2), slice(0, 4, 2)]
+)
+def test_blocks_that_are_none_are_told(model, clouds, block):
+    with pytest.raises(ValueError, match="give slices with start and stop, from 0 to"):
+        next(model.embed_blocks(clouds, [block]))
+
+
+def test_a_batch_of_nothing_is_told(model, clouds):
+    with pytest.raises(ValueError, match="batch_size is 0; give a whole number of at least 1"):
+        model.transform(clouds, batch_size=0)
+
+
+def test_large_clouds_are_worked_on_by_fewer_threads(model, clouds, monkeypatch):
+    needed = _use.WORK_SHARE * model._trained._bytes(int(clouds.rungs.max()), clouds.dtype.itemsize, 1)
+    monkeypatch.setattr(_use, "workers", lambda: 64)
+    expected = model.transform(clouds)
+    found = np.concatenate([some.z for _, some in model.embed_blocks(clouds, max_memory=needed)])
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    with pytest.raises(ValueError, match="Raise it, or sample clouds"):
+        next(model.embed_blocks(clouds, max_memory=needed - 1))
+
+
+def test_looks_at_held_out_clouds_keep_to_the_memory(clouds, monkeypatch):
+    given, original = [], _use.Trained.embed
+
+    def watched(self, *args, **options):
+        given.append(options["max_memory"])
+        return original(self, *args, **options)
+
+    monkeypatch.setattr(_use.Trained, "embed", watched)
+    wh.Wormhole(max_memory="100 MiB", **TINY).fit(clouds)
+    assert set(given) == {100 * 2**20}

@@ -85,7 +85,8 @@ class Wormhole(Estimator):
         Heads of each.
     n_induced
         Learned vectors through which the points see one another, which is linear in their number; 0 for attention of
-        every point to every point, as in the paper.
+        every point to every point, as in the paper. By default 16, and 0 for clouds of about 32 points or fewer, for
+        which that is less work.
     norm
         ``"pre"``, or ``"post"`` as in the paper.
     batch_size
@@ -182,7 +183,7 @@ class Wormhole(Estimator):
         hidden: int = Network.hidden,
         n_blocks: int = Network.n_blocks,
         n_heads: int = Network.n_heads,
-        n_induced: int = Network.n_induced,
+        n_induced: int | None = None,
         norm: Literal["pre", "post"] = "pre",
         batch_size: int = Recipe.batch_size,
         learning_rate: float = Recipe.learning_rate,
@@ -372,6 +373,12 @@ class Wormhole(Estimator):
             Most memory for what is under way; the model's own by default.
         """
         trained, clouds = self._fitted(), self._cohort(clouds)
+        for block in blocks or ():
+            ends = (block.start, block.stop)
+            if block.step is not None or None in ends or not 0 <= block.start < block.stop <= len(clouds):
+                raise ValueError(f"blocks holds {block}; give slices with start and stop, from 0 to {len(clouds):,}.")
+        if batch_size is not None and batch_size < 1:
+            raise ValueError(f"batch_size is {batch_size!r}; give a whole number of at least 1.")
         options = {"batch_size": batch_size, "progress": self._params["progress"]}
         memory = as_bytes(self._params["max_memory"] if max_memory is None else max_memory)
         yield from embed_shared(trained, clouds, blocks, max_memory=memory, **options)

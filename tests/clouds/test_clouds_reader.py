@@ -1,5 +1,7 @@
 """Points that are not in memory are read a run at a time, kept while they fit, and known again."""
 
+import pickle
+
 import dask.array
 import h5py
 import numpy as np
@@ -138,3 +140,17 @@ def test_cohorts_over_one_store_share_their_points():
     assert source_of(one._layout.points) is store
     np.testing.assert_allclose(one.shared_mass_with(other), 1)
     assert PointClouds.concatenate([one, other], names=[str(i) for i in range(2000)]).points is store
+
+
+def test_a_copy_reads_for_itself_and_notices_changes():
+    values = np.random.default_rng(0).normal(size=(30, 3))
+    clouds = PointClouds.from_groups(dask.array.from_array(values, chunks=(10, 3)), np.repeat(np.arange(6), 5))
+    copied = pickle.loads(pickle.dumps(clouds))
+    np.testing.assert_array_equal(copied.padded(np.arange(6)).points, clouds.padded(np.arange(6)).points)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "float64"])
+def test_what_loading_takes_is_told_in_what_is_loaded(dtype):
+    values = np.arange(40, dtype=dtype).reshape(20, 2)
+    clouds = PointClouds.from_groups(dask.array.from_array(values, chunks=(10, 2)), np.repeat(np.arange(4), 5))
+    assert clouds.unread_bytes == clouds.to_memory().points.nbytes

@@ -288,3 +288,15 @@ def test_few_pairs_are_solved_if_few_are_asked_for(cohorts, monkeypatch):
     base = BaseFeatures(n_pairs=400, n_components=8).fit(cohorts[0])
     assert solved == [(3, 16)]
     assert base.report_.n_pairs == 3 * 120
+
+
+@pytest.mark.parametrize("distance", [1.0, 1e3, 1e4])
+def test_clouds_far_from_one_another_keep_their_spread(distance):
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=(12, 20)) + distance * rng.normal(size=20) / np.sqrt(20) for _ in range(30)]
+    clouds = wh.PointClouds.from_list(arrays)
+    fitted = wh.ot.BaseFeatures(n_pairs=50).fit(clouds)._fit()
+    batch = clouds.padded(np.arange(30))
+    found = fitted.parts.measure(batch.points, batch.weights).spread
+    expected = [array.var(axis=0).sum() for array in arrays]
+    np.testing.assert_allclose(found, expected, rtol=2e-3)

@@ -11,7 +11,7 @@ import scwormhole as wh
 from scwormhole.tl import _store
 
 BLOCK = 64
-GOOD = 2  # blocks before the disk is full
+GOOD = 2  # blocks before the disk is full, or before each takes a minute
 
 
 def main(how: str, cells: str, model: str, store: str) -> None:
@@ -24,8 +24,10 @@ def main(how: str, cells: str, model: str, store: str) -> None:
                 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
                 resource.setrlimit(resource.RLIMIT_FSIZE, (50, 50))
             yield found
-            time.sleep(0 if how == "full" else 0.3)
+            if how == "slowly" and number >= GOOD:
+                time.sleep(60)
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job is born deaf to it
     wh.Wormhole.embed_blocks = slowly
     wh.tl.embed(anndata.read_h5ad(cells), wh.Wormhole.load(model), store=store)
 

@@ -158,7 +158,7 @@ def test_a_store_of_something_else_is_left_alone(cells, a_tissue, model, tmp_pat
     with pytest.raises(FileExistsError, match=r"holds vectors of something else: clouds differ"):
         wh.tl.embed(other, model, store=tmp_path / "z.zarr")
     assert "X_wormhole" not in other.obsm
-    with pytest.raises(FileExistsError, match="n_clouds, clouds differ"):
+    with pytest.raises(FileExistsError, match="holds vectors of 600 clouds, not of 599"):
         wh.tl.embed(a_tissue(rng=1, n=N - 1), model, store=tmp_path / "z.zarr")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("all of it")
@@ -175,3 +175,29 @@ def test_an_array_of_the_users_can_be_filled(cells, model, expected, tmp_path):
     np.testing.assert_allclose(out, expected.obsm["X_wormhole"], rtol=1e-5, atol=1e-5)
     with pytest.raises(ValueError, match=r"out has shape \(600, 7\); there are 600 vectors of 8 numbers"):
         model.transform(clouds, out=np.empty((N, 7)))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("file", "exists and is no store of vectors"),
+        ("file/z.zarr", "is no folder that can be written to"),
+        ("few.zarr", "holds vectors of 5 clouds, not of 600"),
+        ("s3://bucket/z.zarr", "give a folder on a disk, not an address"),
+    ],
+)
+def test_a_store_of_no_use_is_told_before_training(name, message, cells, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("of the user's")
+    _store.Store(tmp_path / "few.zarr", 5, 2, {})
+    monkeypatch.setattr(wh.Wormhole, "fit", lambda *args, **options: pytest.fail("it was trained"))
+    with pytest.raises((OSError, ValueError), match=message):
+        wh.tl.wormhole(cells, store=name if "://" in name else tmp_path / name)
+    assert (tmp_path / "file").read_text() == "of the user's"
+
+
+def test_a_model_is_known_by_more_than_its_arrays(model):
+    other = wh.Wormhole.from_arrays(*model.to_arrays())
+    assert _store.mark_of(other, "") == _store.mark_of(model, "")
+    arrays, header = model.to_arrays()
+    header["trained"]["network"]["n_heads"] //= 2
+    assert _store.mark_of(wh.Wormhole.from_arrays(arrays, header), "") != _store.mark_of(model, "")

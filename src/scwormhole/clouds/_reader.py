@@ -50,6 +50,14 @@ class Reader:
         self._marks: dict[int, int] = {}
         self._lock = RLock()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy needs: what was read stays here, but a store that changes is noticed there too."""
+        return {**self.__dict__, "_kept": OrderedDict(), "_lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Undo :meth:`__getstate__`."""
+        self.__dict__.update(state, _lock=RLock())
+
     def __getitem__(self, key: Any) -> Any:
         """Return rows, given by a slice or as sorted numbers, sparse where the source is."""
         rows = np.arange(*key.indices(self.shape[0])) if isinstance(key, slice) else np.asarray(key, np.int64)

@@ -277,7 +277,8 @@ class PointClouds:
             return 0
         held = np.zeros(self.n_points, bool)
         held[self.indices] = True
-        return int(held.sum() * points.row_bytes)
+        grown = max(1.0, self.dtype.itemsize / points.dtype.itemsize)  # whole numbers become floating-point ones
+        return int(held.sum() * points.row_bytes * grown)
 
     @property
     def points(self) -> Points:

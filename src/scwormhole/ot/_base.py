@@ -22,6 +22,7 @@ from ._threads import one_thread
 
 Kind = Literal["auto", "sliced", "tree", "invariant"]
 Nugget = Literal["auto"] | bool
+NEAR_NUMBERS, LEAST_ROWS = 1 << 19, 32  # coordinates, and clouds, that are measured at a time
 FORMAT = 3
 
 logger = logging.getLogger(__name__)
@@ -221,7 +222,7 @@ class BaseFeatures(Estimator):
         return Embedded(z, nugget)
 
     def features(self, points: NDArray[Any], weights: NDArray[Any]) -> Embedded:
-        """Embed a padded batch, on arrays alone.
+        """Embed a padded batch, on arrays alone, a few clouds at a time: these stay near the processor.
 
         Parameters
         ----------
@@ -230,7 +231,12 @@ class BaseFeatures(Estimator):
         weights
             Weights, clouds by places; zero on padding.
         """
-        return self._fit().embed(points, weights)
+        fitted, rows = self._fit(), max(LEAST_ROWS, NEAR_NUMBERS // (points.shape[1] * points.shape[2]))
+        parts = [
+            fitted.embed(points[first : first + rows], weights[first : first + rows])
+            for first in range(0, len(points), rows)
+        ]
+        return Embedded(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
     def distances(self, first: Cohort, second: Cohort) -> NDArray[np.float32]:
         """Return the approximate divergence between the clouds of two cohorts, one to one, nuggets included.

@@ -31,7 +31,7 @@ def nearest(points: NDArray[Any], share: NDArray[np.float64]) -> NDArray[np.floa
     Clouds by places.
     """
     points = np.asarray(points, np.float32)
-    square = (points**2).sum(axis=2)
+    square = np.einsum("bnd,bnd->bn", points, points)
     others, sizes, mass = points, square, share
     if points.shape[1] > MOST_NEAR:
         heaviest = np.lexsort((-square, -share), axis=1)[:, :MOST_NEAR]
@@ -39,5 +39,5 @@ def nearest(points: NDArray[Any], share: NDArray[np.float64]) -> NDArray[np.floa
         sizes, mass = (np.take_along_axis(part, heaviest, axis=1) for part in (square, share))
     both = square[:, :, None] + sizes[:, None]
     apart = both - 2 * points @ others.transpose(0, 2, 1)
-    apart[(apart <= SAME * both) | (mass <= 0)[:, None]] = np.inf
+    np.copyto(apart, np.inf, where=(apart <= SAME * both) | (mass <= 0)[:, None])
     return np.asarray(apart.min(axis=2), np.float64)

@@ -96,6 +96,6 @@ def as_bytes(memory: int | str) -> int:
         found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)\s*", memory.lower())
         if found and found[2] in UNITS and float(found[1]) > 0:
             return int(float(found[1]) * UNITS[found[2]])
-    elif isinstance(memory, Real) and np.isfinite(memory) and memory > 0:
+    elif isinstance(memory, Real) and not isinstance(memory, bool) and np.isfinite(memory) and memory > 0:
         return int(memory)
     raise ValueError(f"max_memory is {memory!r}; give bytes, or text such as '2 GiB' or '500 MB'.")

@@ -36,7 +36,7 @@ class Measured(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    middle: NDArray[np.float64]  # [b, d]
+    middle: NDArray[Any]  # [b, d]
     spread: NDArray[np.float64]  # [b]
     scatter: NDArray[np.float64]  # [b]
     inside: NDArray[np.float32]  # [b, n, r] points on the first axes
@@ -116,7 +116,8 @@ class EuclideanParts:
         # in units of a length, all of them, whatever the user's unit is
         codes, absolute = codes * np.sqrt(self.size), absolute * np.sqrt(np.sqrt(self.size))
         flat = (part.reshape(len(points), -1) for part in (cells, codes, absolute))
-        values = np.concatenate([seen.middle @ self.axes.T, *flat], axis=1)
+        mean = seen.middle @ self.axes.T.astype(seen.middle.dtype)
+        values = np.concatenate([mean, *flat], axis=1, dtype=seen.middle.dtype, casting="same_kind")
         return Measured(values, seen.spread, (share**2).sum(axis=1), seen.scatter)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -168,25 +169,33 @@ class EuclideanParts:
         return parts._with_ranges(clouds, chosen)
 
     def _look(self, points: NDArray[Any], share: NDArray[np.float64]) -> _Seen:
-        seen = points - self.origin
-        middle = np.matmul(share[:, None], seen)  # [b, 1, d]
+        seen = self._from_origin(points)
+        middle = np.matmul(share[:, None].astype(seen.dtype), seen)  # [b, 1, d]
         apart = seen - middle
-        spread = (share * (apart**2).sum(axis=2)).sum(axis=1)
-        viewed = apart if self.centred else seen
-        inside = (viewed @ self.axes[: self.directions.shape[1]].T).astype(np.float32)
+        around = squares(apart)
+        spread = (share * around).sum(axis=1)
+        viewed, square = (apart, around) if self.centred else (seen, squares(seen))
+        axes = self.axes[: self.directions.shape[1]].astype(seen.dtype)
+        inside = (viewed @ axes.T).astype(np.float32, copy=False)
         leaf = leaves_of(self.tree, inside)
-        beside = (viewed**2).sum(axis=2) - (inside**2).sum(axis=2)  # what the axes do not span
-        from_leaf = ((inside - self.tree.centres[leaf].astype(np.float32)) ** 2).sum(axis=2)
+        beside = square - squares(inside)  # what the axes do not span
+        from_leaf = squares(inside - self.tree.centres.astype(np.float32)[leaf])
         alike = np.maximum(beside + from_leaf, 0)
         if self._sees_near:  # a kind of points that the tree has not seen is far from its leaves, and near its own
-            alike = np.minimum(alike, nearest(seen, share))
+            alike = np.minimum(alike, nearest(viewed, share))
         scatter = (share * alike).sum(axis=1)
         n_absolute = len(self.floor) // len(self.origin)
-        coordinates = np.empty((len(points), 0), np.float32)
-        if n_absolute:
+        coordinates = middle[:, 0] if n_absolute == 1 else np.empty((len(points), 0), np.float32)
+        if n_absolute > 1:
             along = np.ascontiguousarray(seen.transpose(0, 2, 1), np.float32)
             coordinates = quantile_cells(along, share, n_absolute).reshape(len(points), -1)
         return _Seen(middle[:, 0], spread, scatter, inside, node_masses(self.tree, leaf, share), coordinates)
+
+    def _from_origin(self, points: NDArray[Any]) -> NDArray[Any]:
+        """Return points from the origin; of many coordinates in single precision, which is what takes the time."""
+        seen = np.empty(points.shape, np.float32 if self._sees_near else np.float64)
+        np.subtract(points, self.origin, out=seen, casting="unsafe")
+        return seen
 
     def _with_ranges(self, clouds: Cohort, chosen: NDArray[np.int64]) -> "EuclideanParts":
         """Return the same with thermometers as high as the masses and coordinates that clouds were seen to have."""
@@ -202,6 +211,11 @@ class EuclideanParts:
         size = np.array(squares / len(chosen) or 1.0)
         reach = np.where(high > low, high - low, np.sqrt(size))
         return replace(self, tops=np.minimum(tops, 1), floor=low, reach=reach, size=size)
+
+
+def squares(vectors: NDArray[Any]) -> NDArray[Any]:
+    """Return the squared lengths of vectors, those of the last axis."""
+    return np.asarray(np.einsum("...d,...d->...", vectors, vectors))
 
 
 _PLAIN = ("origin", "axes", "directions", "tops", "floor", "reach", "size")

@@ -5,7 +5,7 @@ the nugget, the sampling noise that no vector can hold. The scaled parts are bro
 a positive semidefinite matrix (``_mahalanobis``) makes the most of these.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +32,8 @@ class Regression(NamedTuple):
 
         Two clouds differ in it by nearly the sum of what each has: there are many directions, of little variance each.
         """
-        components = (values - self.centre) @ self.basis
-        full = components @ self.metric
+        components = self._offset(values) @ self.basis.astype(values.dtype, copy=False)
+        full = components @ self.metric.astype(values.dtype, copy=False)
         if not self.nugget:
             return full[..., :width], np.zeros(full.shape[:-1])
         own = (full[..., width:] ** 2).sum(axis=-1) + noise @ self.noise
@@ -41,8 +41,12 @@ class Regression(NamedTuple):
 
     def lost(self, values: NDArray[np.floating], components: Array) -> Array:
         """Return the square of what lies beside all principal components."""
-        square = (((values - self.centre) * self.scales) ** 2).sum(axis=-1)
+        scaled = self._offset(values) * self.scales.astype(values.dtype, copy=False)
+        square = np.einsum("...p,...p->...", scaled, scaled)
         return np.asarray(np.maximum(square - (components**2).sum(axis=-1), 0))
+
+    def _offset(self, values: NDArray[np.floating]) -> NDArray[Any]:
+        return values - self.centre.astype(values.dtype, copy=False)
 
 
 def regress(

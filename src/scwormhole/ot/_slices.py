@@ -131,20 +131,14 @@ def along(points: NDArray[Any], directions: NDArray[Any]) -> NDArray[Any]:
 
 def _equal_cells(values: NDArray[Any], filled: NDArray[np.bool_], n_cells: int) -> NDArray[Any]:
     """Sort, then average: which share of a place falls into which cell depends on the cloud's size alone."""
-    sizes = filled.sum(axis=1)
-    ordered = np.sort(values if filled.all() else np.where(filled[:, None], values, np.inf), axis=2)
-    cells = np.arange(n_cells)
-    out = np.empty((*values.shape[:2], n_cells), values.dtype)
-    for size in np.unique(sizes):
-        places = np.arange(size)[:, None]
-        upper, lower = (
-            np.minimum((places + 1) / size, (cells + 1) / n_cells),
-            np.maximum(places / size, cells / n_cells),
-        )
-        shares = n_cells * np.maximum(upper - lower, 0)  # [size, cells]
-        same = sizes == size
-        out[same] = ordered[same, :, :size] @ shares.astype(values.dtype)
-    return out
+    sizes, which = np.unique(filled.sum(axis=1), return_inverse=True)
+    last = np.finfo(values.dtype).max  # padding comes last, and of it nothing falls into any cell
+    ordered = np.sort(values if filled.all() else np.where(filled[:, None], values, last), axis=2)
+    places, cells, size = np.arange(values.shape[2])[:, None], np.arange(n_cells), sizes[:, None, None]
+    upper = np.minimum(np.minimum(places + 1, size) / size, (cells + 1) / n_cells)
+    lower = np.maximum(places / size, cells / n_cells)
+    shares = (n_cells * np.maximum(upper - lower, 0)).astype(values.dtype)  # [sizes, places, cells]
+    return np.matmul(ordered, shares[which])
 
 
 def _weighted_cells(values: NDArray[Any], weights: NDArray[Any], n_cells: int) -> NDArray[np.float64]:

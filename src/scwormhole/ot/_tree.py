@@ -133,11 +133,7 @@ def node_masses(tree: Tree, leaf: NDArray[np.int64], weights: NDArray[Any]) -> N
     n_nodes = len(tree.parents)
     flat = np.arange(n_clouds)[:, None] * n_nodes + leaf
     on_leaf = np.bincount(flat.ravel(), weights.ravel(), n_clouds * n_nodes).reshape(n_clouds, n_nodes)
-    for node in range(n_nodes - 1, -1, -1):  # a child has a higher number than its parent
-        parent = tree.parents[node]
-        if parent >= 0:
-            on_leaf[:, parent] += on_leaf[:, node]
-    return np.asarray(on_leaf)
+    return np.asarray(on_leaf @ _descends(tree))
 
 
 def thermometer(values: NDArray[Any], tops: NDArray[Any], *, n_cells: int) -> NDArray[np.float64]:
@@ -193,28 +189,30 @@ def _leaf_of(tree: Tree, points: NDArray[Any]) -> NDArray[np.int64]:
     np.matmul(points, -2 * centres.T, out=distance[:, :-1])
     distance[:, :-1] += (centres**2).sum(axis=1)  # but for the point's own square, which is the same for all nodes
     distance[:, -1] = np.inf  # the child that is not there
-    flat, row = distance.ravel(), np.arange(len(points)) * (n_nodes + 1)
+    flat, row = distance.ravel(), np.arange(len(points))[:, None] * (n_nodes + 1)
     at = np.full(len(points), n_nodes)  # the root
     for _ in range(int(tree.levels.max()) + 1):
-        nearest = at
-        least = np.full(len(points), np.inf, points.dtype)
-        for child in children.T:  # a point on a leaf finds no child, and stays
-            candidate = child[at]
-            there = flat[row + candidate]
-            closer = there < least
-            nearest = np.where(closer, candidate, nearest)
-            least = np.where(closer, there, least)
-        at = nearest
+        candidates = children[at]
+        at = np.take_along_axis(candidates, flat[row + candidates].argmin(axis=1)[:, None], axis=1)[:, 0]
     return at
 
 
+def _descends(tree: Tree) -> NDArray[np.float64]:
+    """Return a matrix of ones where the node of the row is that of the column or lies below it."""
+    below = np.eye(len(tree.parents))
+    for node, parent in enumerate(tree.parents):  # a child has a higher number than its parent
+        if parent >= 0:
+            below[node] += below[parent]
+    return below
+
+
 def _children(tree: Tree) -> NDArray[np.int64]:
-    """Return the children of each node and, in the last row, of the root; ``n_nodes`` where there are no more."""
+    """Return each node's children, of a leaf itself, and in the last row the root's; ``n_nodes`` for no more."""
     n_nodes = len(tree.parents)
     lists: list[list[int]] = [[] for _ in range(n_nodes + 1)]
     for node, parent in enumerate(tree.parents):
         lists[parent].append(node)
     table = np.full((n_nodes + 1, max(map(len, lists))), n_nodes)
     for row, nodes in enumerate(lists):
-        table[row, : len(nodes)] = nodes
+        table[row, : max(1, len(nodes))] = nodes or row
     return table

@@ -36,8 +36,9 @@ from scwormhole.ot import Embedded
 from scwormhole.ot._options import as_bytes
 
 from ._lazy import is_lazy, running_client
+from ._store import check_store
 from ._values import warn_of_values
-from ._vectors import embed_here, embed_there
+from ._vectors import embed_here, embed_there, sampled
 
 PACKAGES = ("anndata", "flax", "jax", "numpy", "ott-jax", "scanpy", "scwormhole")
 FIDELITY = ("correlation", "correlation_euclidean", "mse", "relative_error", "neighbour_recall")
@@ -123,6 +124,7 @@ def wormhole(
     _check_params(params)
     cohort = read_cohort(adata, clouds, use_rep=use_rep, layer=layer)
     target = _target(adata, cohort, key_added, copy=copy)
+    check_store(store, len(cohort.clouds))
     if cohort.representation.genes:
         warn_of_values(cohort.representation.points, "adata.X" if layer is None else f"adata.layers[{layer!r}]", rng)
     genes = cohort.representation.names if cohort.representation.genes else None
@@ -226,6 +228,7 @@ def embed(
     points = representation.points if client is None else np.zeros((adata.n_obs, 1), np.float32)
     cohort = Cohort(cohort_over(adata, name, points), name, kind, representation)
     target = _target(adata, cohort, key_added, copy=copy)
+    check_store(store, len(cohort.clouds))
     record = _record(model, cohort, use_rep, layer)
     vectors = _embedded(model, adata, cohort, client, store, max_memory)
     made = _written(target, vectors, cohort, key_added, record)
@@ -324,9 +327,12 @@ def _embedded(
     max_memory: int | str | None = None,
 ) -> Embedded:
     """Embed clouds here, or by the workers of a client."""
-    if client is None:
+    points = cohort.representation.points
+    if cohort.kind != "niches" or not is_lazy(points):
         return embed_here(trained, cohort.clouds, store, max_memory=max_memory)
-    graph, points = graph_of(adata, cohort.key)[0], cohort.representation.points
+    graph = graph_of(adata, cohort.key)[0]
+    if client is None:
+        return embed_here(trained, cohort.clouds, store, known_by=lambda: sampled(points, graph), max_memory=max_memory)
     return embed_there(client, trained, points, graph, store, max_memory=max_memory)
 
 

@@ -39,7 +39,7 @@ def choose_search(search: Search, n: int) -> Search:
 
 
 def nearest(vectors: Vectors, count: int, *, search: Search, rng: int) -> tuple[Index, Vectors]:
-    """Return the nearest others of each vector and their distances, nearest first, of equally near ones the first.
+    """Return the nearest others of each vector and their distances, nearest first.
 
     Parameters
     ----------

@@ -142,6 +142,8 @@ def _vectors(adata: AnnData, key: str) -> Vectors:
 
 def _checked(n: int, k: int, n_candidates: int | None, n_sample: int, rng: int, *, rescore: bool) -> int:
     """Return how many nearest vectors are to be found for each row, or say what is wrong."""
+    if n < 2:
+        raise ValueError(f"there is {count(n, 'cloud')}; at least two are needed for one to be near another.")
     if not (_whole(k) and 1 <= k < n):
         raise ValueError(f"k is {k!r} for {count(n, 'cloud')}; give a whole number from 1 to {n - 1:,}.")
     if not (_whole(n_sample) and (n_sample == 0 or n_sample >= FEWEST)):

@@ -16,7 +16,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.experimental.multihost_utils import sync_global_devices
+from jax.experimental.multihost_utils import broadcast_one_to_all, sync_global_devices
 from numpy.typing import NDArray
 
 from scwormhole.model import Wormhole
@@ -49,9 +49,7 @@ class Store:
         self.path = Path(path)
         header = {"kind": KIND, "format": FORMAT, "n_clouds": n_clouds, "n_components": n_components, "of": mark}
         self.blocks = [slice(start, min(start + BLOCK, n_clouds)) for start in range(0, n_clouds, BLOCK)]
-        if jax.process_index() == 0:
-            self._check(header) if os.path.lexists(self.path) else self._create(header)
-        _together("opened")
+        self._open(header)
         self._vectors, self._nugget, self._finished = (self._array(name) for name in ("z", "nugget", "finished"))
 
     def missing(self) -> list[slice]:
@@ -110,6 +108,19 @@ class Store:
                 "room and call again: what was finished is kept.",
             ) from error
 
+    def _open(self, header: dict[str, Any]) -> None:
+        """Let the first process look at the store or make it, and all others know whether that went well."""
+        failure = None
+        if jax.process_index() == 0:
+            try:
+                self._check(header) if os.path.lexists(self.path) else self._create(header)
+            except OSError as error:
+                failure = error
+        if jax.process_count() > 1 and not broadcast_one_to_all(np.array(failure is None)):
+            raise failure or OSError(f"the store {self.path} is of no use; the first process tells why.")
+        if failure is not None:
+            raise failure
+
     def _create(self, header: dict[str, Any]) -> None:
         import zarr
 
@@ -130,14 +141,7 @@ class Store:
 
     def _check(self, wanted: dict[str, Any]) -> None:
         """Refuse to go on with what is something else."""
-        import zarr
-
-        try:
-            header = json.loads(str(zarr.open_group(str(self.path), mode="r").attrs["scwormhole"]))
-        except BROKEN as error:
-            raise FileExistsError(f"{self.path} exists and is no store of vectors; give another path.") from error
-        if header.get("kind") != KIND or header.get("format", FORMAT) > FORMAT:
-            raise FileExistsError(f"{self.path} is a {header.get('kind')!r} of another version; give another path.")
+        header = _header(self.path)
         theirs = {**header, **header.get("of", {})}
         differ = [
             name for name, value in {**wanted, **wanted["of"]}.items() if name != "of" and theirs.get(name) != value
@@ -163,11 +167,41 @@ class Store:
             return None
 
 
+def check_store(path: str | os.PathLike[str] | None, n_clouds: int) -> None:
+    """Refuse, before any work is done, a path that cannot become a store of so many clouds or go on being one."""
+    if path is None:
+        return
+    if "://" in os.fspath(path):
+        raise ValueError(f"store is {os.fspath(path)!r}; give a folder on a disk, not an address.")
+    if os.path.lexists(path):
+        if (found := _header(Path(path)).get("n_clouds")) != n_clouds:
+            raise FileExistsError(f"{path} holds vectors of {found:,} clouds, not of {n_clouds:,}; give another path.")
+        return
+    parent = next(parent for parent in Path(path).absolute().parents if parent.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise OSError(f"the store {path} could not be made: {parent} is no folder that can be written to.")
+
+
+def _header(path: Path) -> dict[str, Any]:
+    """Return what a store says of itself, or refuse what is none."""
+    import zarr
+
+    try:
+        header = json.loads(str(zarr.open_group(str(path), mode="r").attrs["scwormhole"]))
+    except BROKEN as error:
+        raise FileExistsError(f"{path} exists and is no store of vectors; give another path.") from error
+    if header.get("kind") != KIND or header.get("format", FORMAT) > FORMAT:
+        raise FileExistsError(f"{path} is a {header.get('kind')!r} of another version; give another path.")
+    return dict(header)
+
+
 def mark_of(model: Wormhole, clouds: str) -> dict[str, str]:
     """Return what a store is known by again, from a model and the digest of a cohort."""
     found = hashlib.blake2b(digest_size=16)
-    for name, array in sorted(model.to_arrays()[0].items()):
+    arrays, header = model.to_arrays()
+    for name, array in sorted(arrays.items()):
         found.update(name.encode() + np.ascontiguousarray(array).tobytes())
+    found.update(json.dumps(header["trained"], sort_keys=True).encode())
     return {"model": found.hexdigest(), "clouds": clouds}
 
 

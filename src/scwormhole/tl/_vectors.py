@@ -23,7 +23,14 @@ Path = str | os.PathLike[str] | None
 Blocks = Iterator[tuple[slice, Embedded]]
 
 
-def embed_here(model: Wormhole, clouds: PointClouds, store: Path, *, max_memory: int | str | None = None) -> Embedded:
+def embed_here(
+    model: Wormhole,
+    clouds: PointClouds,
+    store: Path,
+    *,
+    known_by: Callable[[], str] | None = None,
+    max_memory: int | str | None = None,
+) -> Embedded:
     """Embed clouds in this process, or in several that share the work.
 
     Parameters
@@ -34,6 +41,8 @@ def embed_here(model: Wormhole, clouds: PointClouds, store: Path, *, max_memory:
         The clouds.
     store
         Folder of a store for the vectors; None to keep them in memory.
+    known_by
+        Makes what the clouds are known by again; a digest of all of them by default.
     max_memory
         See :meth:`scwormhole.Wormhole.embed_blocks`.
     """
@@ -41,7 +50,8 @@ def embed_here(model: Wormhole, clouds: PointClouds, store: Path, *, max_memory:
     def embedded(blocks: list[slice]) -> Blocks:
         return model.embed_blocks(clouds, blocks, max_memory=max_memory)
 
-    return _kept(model, len(clouds), store, lambda: mark_of(model, digest(clouds)), embedded)
+    known_by = known_by or (lambda: digest(clouds))
+    return _kept(model, len(clouds), store, lambda: mark_of(model, known_by()), embedded)
 
 
 def embed_there(
@@ -69,7 +79,7 @@ def embed_there(
     def embedded(blocks: list[slice]) -> Blocks:
         return embed_lazily(client, model, mark_of(model, "")["model"], points, graph, blocks, **options)
 
-    return _kept(model, graph.shape[0], store, lambda: mark_of(model, _sampled(points, graph)), embedded)
+    return _kept(model, graph.shape[0], store, lambda: mark_of(model, sampled(points, graph)), embedded)
 
 
 def _kept(
@@ -86,7 +96,7 @@ def _kept(
     return Embedded(store.vectors(), store.nugget())
 
 
-def _sampled(points: Any, graph: Any) -> str:
+def sampled(points: Any, graph: Any) -> str:
     """Return what points of dask and a graph over them are known by: all of the graph, and some rows."""
     rows = np.unique(np.linspace(0, points.shape[0] - 1, SAMPLED).astype(np.int64))
     graph = sparse.csr_array(graph)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from scwormhole.io import folder_kind, read_folder, remove_folder, write_folder
 
+from ._devices import agreed, is_first
 from ._history import End, History
 from ._loop import Progress
 
@@ -110,7 +111,7 @@ class Checkpoints:
     def keep(self, saved: Saved) -> None:
         """Keep a checkpoint. If the folder cannot be written, warn once and go on: training is worth more."""
         self.last = saved._replace(header={**saved.header, "of": self.mark})
-        if self.folder is None:
+        if self.folder is None or not is_first():
             return
         header = {"kind": KIND, "format": FORMAT, **self.last.header}
         try:
@@ -121,6 +122,7 @@ class Checkpoints:
             self._full = True
 
     def remove(self) -> None:
-        """Remove the folder, after a fit that ended."""
-        if self.folder is not None and folder_kind(self.folder) == KIND:
+        """Remove the folder, after a fit that ended; of several processes the first one does, and the others wait."""
+        if is_first() and self.folder is not None and folder_kind(self.folder) == KIND:
             remove_folder(self.folder)
+        agreed(True)

@@ -53,6 +53,11 @@ def agreed(value: Any) -> Any:
     return value if jax.process_count() == 1 else jax.tree.map(lambda x: x.item(), _from_first(value))
 
 
+def is_first() -> bool:
+    """Return whether this is the first process, which alone writes what all have."""
+    return jax.process_index() == 0
+
+
 def exchanged(rows: NDArray[Any]) -> NDArray[Any]:
     """Return the rows of all processes, as many of each, one process after another."""
     return np.asarray(multihost_utils.process_allgather(rows, tiled=True))

@@ -14,6 +14,7 @@ from scwormhole.ot._scale import box
 
 from ._blocks import GROMOV_WORK, Blocks, turns_for
 from ._checkpoint import Saved, of_saved, to_saved
+from ._devices import agreed
 from ._frame import frame_of
 from ._held_out import Look, Split, learned_from, split_clouds
 from ._history import End, History
@@ -31,6 +32,7 @@ LARGEST_TABLE = 4e8  # entries of cost matrices that all held-out pairs may take
 ENCODER_TIME = 0.6  # share of the time left that the encoder may take if there is a decoder
 MORE_BATCHES = 16  # looked at where two of them hold but copies of one cloud
 ROUNDING = 1e-10  # of the squared size of a cloud: a mean divergence that may be none
+OPEN, MOST_AGREED = -1, 2**31 - 1  # stands for None where numbers are agreed on, and the largest of these
 SCALED_BY = 16  # clouds of a batch whose mean divergence is the unit of the decoder's loss
 
 
@@ -146,7 +148,7 @@ def _train(
     for phase in phases[len(ends) :]:
         if phase.rules.decoder_only and progress is None:
             weights = with_decoder(weights, last)
-        if ends and not clock.allows(phase.recipe.max_seconds, "first steps", "first look"):
+        if ends and not agreed(clock.allows(phase.recipe.max_seconds, "first steps", "first look")):
             ends.append(End(False, "max_seconds ended it before the first step; raise it.", "max_seconds"))
             continue
         outcome = train(
@@ -185,13 +187,10 @@ def _with(saved: Saved, plan: Plan, recipe: Recipe) -> Saved:
 def _plan(clouds: PointClouds, params: Parameters, strata: Strata, clock: Clock) -> Plan:
     if params.recipe.max_seconds is None:
         return Plan()
-    return make_plan(
-        clouds,
-        params.transport,
-        strata,
-        seconds=params.recipe.max_seconds - clock.elapsed(),
-        rng=params.recipe.rng,
-    )
+    seconds = params.recipe.max_seconds - clock.elapsed()
+    plan = make_plan(clouds, params.transport, strata, seconds=seconds, rng=params.recipe.rng)
+    numbers = agreed(tuple(OPEN if number is None else min(number, MOST_AGREED) for number in plan))
+    return Plan(*(None if number == OPEN else number for number in numbers))
 
 
 def _prepared(
@@ -249,13 +248,13 @@ def _phases(
 ) -> list[_Phase]:
     network, recipe = params.network, params.recipe
     two = bool(network.n_points) and recipe.patience is not None
-    examine = divergence_look(trained, clouds, split, targets)
+    examine = divergence_look(trained, clouds, split, targets, params.max_memory)
     seconds = recipe.max_seconds
     if seconds is not None and two:
         seconds -= (1 - ENCODER_TIME) * max(0.0, seconds - clock.elapsed())
     phases = [_Phase("encoder", blocks, replace(recipe, max_seconds=seconds), rules, examine)]
     if two:
-        view = decoder_look(trained, clouds, split, params.transport, rules, recipe)
+        view = decoder_look(trained, clouds, split, params, rules)
         alone = replace(rules, decoder_only=True)
         phases.append(_Phase("decoder", blocks.without_targets(), recipe, alone, view))
     return phases

@@ -30,11 +30,12 @@ class Frame:
     def points(self, batch: PaddedBatch) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return points and weights as the network sees them, padding at zero."""
         weights = batch.weights / batch.weights.sum(1, keepdims=True)
-        points = batch.points - self.origin
+        points = np.empty(batch.points.shape, np.float32)
+        np.subtract(batch.points, self.origin, out=points, casting="unsafe")
         if self.centred:
-            points = points - np.einsum("bn,bnd->bd", weights, points)[:, None]
-        points *= (batch.weights > 0)[..., None] / self.length
-        return points.astype(np.float32), weights.astype(np.float32)
+            points -= np.einsum("bn,bnd->bd", weights, batch.points - self.origin)[:, None].astype(np.float32)
+        points *= ((batch.weights > 0) / self.length).astype(np.float32)[..., None]
+        return points, weights.astype(np.float32)
 
     def metric(self, metric: Any) -> Any:
         """Return a metric for points as the network sees them; a cost of the user's still gets the user's units."""

@@ -7,6 +7,7 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scwormhole.clouds import PointClouds
 from scwormhole.clouds._scan import digest
@@ -34,7 +35,7 @@ WHOLE = {
 MOST_SOLVING = 1 << 31  # bytes that solving pairs may take; more would not make it quicker
 LARGEST_SEED = 2**32 - 1
 POSITIVE = ("epsilon", "epsilon_dec", "learning_rate", "clip", "max_seconds", "tol")
-OPTIONAL = ("n_points", "max_steps", "max_seconds", "max_points", "max_points_ot", "patience", "clip")
+OPTIONAL = ("n_points", "n_induced", "max_steps", "max_seconds", "max_points", "max_points_ot", "patience", "clip")
 CHOICES = {
     "relative_epsilon": ("mean", "box", None),
     "base": ("auto", "sliced", "tree", "invariant", None),
@@ -87,7 +88,8 @@ def read_parameters(params: dict[str, Any], clouds: PointClouds) -> Parameters:
             max_memory=min(as_bytes(params["max_memory"]), MOST_SOLVING),
         ),
         Network(
-            **_some(params, "n_components", "width", "hidden", "n_blocks", "n_heads", "n_induced"),
+            **_some(params, "n_components", "width", "hidden", "n_blocks", "n_heads"),
+            n_induced=_induced(clouds.sizes) if params["n_induced"] is None else params["n_induced"],
             n_points=(params["n_points"] or int(np.median(clouds.sizes))) if params["coeff_dec"] > 0 else 0,
             weighted=params["decode_weights"],
             post=params["norm"] == "post",
@@ -131,6 +133,12 @@ def _check(params: dict[str, Any]) -> None:
         raise ValueError(f"rng is {params['rng']}; give a whole number from 0 to {LARGEST_SEED}.")
     if params["width"] % params["n_heads"]:
         raise ValueError(f"width {params['width']} is not a multiple of n_heads {params['n_heads']}.")
+
+
+def _induced(sizes: NDArray[np.int64]) -> int:
+    """Return the learned vectors that attention goes through by default: none where points see no more without them."""
+    seen = (sizes.astype(float) ** 2).sum() / sizes.sum()  # points of the cloud of a point, on average
+    return 0 if seen <= 2 * Network.n_induced else Network.n_induced
 
 
 def _is_number(value: Any, kind: Any, name: str) -> bool:

@@ -33,7 +33,7 @@ BLOCK = 1 << 15  # clouds whose vectors are handed over at a time
 MEMORY = 1 << 31  # bytes for batches and for points that were read
 WORK_SHARE, KEPT_SHARE = 2, 4  # one byte in so many for batches, and for points that were read
 WORK_COPIES = 6  # of the points of a batch while it is worked on, in double precision
-MOST_ROWS = 1024
+MOST_ROWS = 512
 MARGIN = 0.1  # of the range of each coordinate: how far outside decoded points may lie
 
 
@@ -91,7 +91,8 @@ class Trained:
         k, unit, mesh, graph = self.network.n_components, np.float32(self.frame.unit), own_devices(), self.graph
         params = everywhere(self.params, mesh)
         at_once = CACHE_NUMBERS if jax.default_backend() == "cpu" else BATCH_NUMBERS
-        rows_of = self._batch_sizes(clouds, batch_size, max_memory, mesh.size)
+        threads = self._threads(clouds, max_memory, mesh.size)
+        rows_of = self._batch_sizes(clouds, batch_size, max_memory, mesh.size, threads)
 
         def batches() -> Iterator[tuple[slice, PaddedBatch]]:
             for block in blocks:
@@ -115,7 +116,7 @@ class Trained:
         total = sum(block.stop - block.start for block in blocks)
         bar = tqdm(total=total, desc="embedding", unit="cloud", unit_scale=True, delay=2, disable=not progress)
         with bar, one_thread, clouds.reading(max_memory // KEPT_SHARE):
-            for block, parts in groupby(run(some, ahead(batches()), workers()), key=itemgetter(0)):
+            for block, parts in groupby(run(some, ahead(batches()), threads), key=itemgetter(0)):
                 size = block.stop - block.start
                 found = Embedded(np.empty((size, k), np.float32), np.empty(size, np.float32))
                 for _, places, (vectors, noise) in parts:
@@ -166,26 +167,31 @@ class Trained:
         return cls(network, frame, base, header["nugget"], jax.tree.unflatten(jax.tree.structure(template), leaves))
 
     def _batch_sizes(
-        self, clouds: PointClouds, batch_size: int | None, max_memory: int, n_devices: int
+        self, clouds: PointClouds, batch_size: int | None, max_memory: int, n_devices: int, threads: int
     ) -> dict[int, int]:
         """Return how many clouds of each padded size are worked on at a time: a multiple of the devices."""
         sizes = {}
         for rung, count in zip(*np.unique(clouds.rungs, return_counts=True), strict=True):
-            affordable = max_memory // WORK_SHARE // self._bytes(int(rung), clouds.dtype.itemsize)
-            if affordable < n_devices:
-                needed = WORK_SHARE * n_devices * self._bytes(int(rung), clouds.dtype.itemsize)
-                raise ValueError(
-                    f"max_memory is {max_memory / 2**20:,.0f} MiB; clouds of {clouds.sizes.max():,} points in "
-                    f"{clouds.dim:,} dimensions need {needed / 2**20:,.0f} MiB at least. Raise it, or sample clouds."
-                )
+            affordable = max_memory // WORK_SHARE // self._bytes(int(rung), clouds.dtype.itemsize, threads)
             rows = batch_size or self._rows(int(rung), BATCH_NUMBERS)
             rows = min(rows, affordable, 1 << (int(count) - 1).bit_length())
             sizes[int(rung)] = -(-rows // n_devices) * n_devices
         return sizes
 
-    def _bytes(self, size: int, itemsize: int) -> int:
+    def _threads(self, clouds: PointClouds, max_memory: int, n_devices: int) -> int:
+        """Return how many batches are worked on at a time: fewer than there are cores where clouds are too large."""
+        largest = int(clouds.rungs.max(initial=1))
+        for threads in range(workers(), 0, -1):
+            needed = WORK_SHARE * n_devices * self._bytes(largest, clouds.dtype.itemsize, threads)
+            if needed <= max_memory:
+                return threads
+        raise ValueError(
+            f"max_memory is {max_memory / 2**20:,.3g} MiB; clouds of {clouds.sizes.max():,} points in {clouds.dim:,} "
+            f"dimensions need {needed / 2**20:,.3g} MiB at least. Raise it, or sample clouds."
+        )
+
+    def _bytes(self, size: int, itemsize: int, threads: int) -> int:
         """Return the bytes that a cloud takes on its way, of those under way at a time: read, waiting and worked on."""
-        threads = workers()
         dim = len(self.frame.origin)
         width = dim if self.base is None else self.base.width
         return size * (dim * itemsize * (2 * threads + 3) + width * 8 * WORK_COPIES * threads)
