@@ -2,6 +2,7 @@
 
 import os
 import signal
+from contextlib import contextmanager
 
 import dask
 import dask.array
@@ -45,14 +46,22 @@ def expected(whole, model):
     return whole.obsm["X_wormhole"]
 
 
-@pytest.fixture(scope="module")
-def client():
+@contextmanager
+def a_cluster(n_workers):
     with (
         dask.config.set({"distributed.worker.daemon": False}),
-        distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as cluster,
+        distributed.LocalCluster(
+            n_workers=n_workers, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+        ) as cluster,
         distributed.Client(cluster) as client,
     ):
-        client.wait_for_workers(2, timeout=60)
+        client.wait_for_workers(n_workers, timeout=60)
+        yield client
+
+
+@pytest.fixture(scope="module")
+def client():
+    with a_cluster(2) as client:
         yield client
 
 
@@ -138,6 +147,27 @@ def test_a_worker_that_is_killed_loses_nothing(cells, model, expected, client, t
 
     monkeypatch.setattr(_store.Store, "_write", watched)
     wh.tl.embed(cells, model, store=tmp_path / "z.zarr")
+    assert sorted(written) == list(range(0, N, BLOCK))  # each once
+    check_same(cells, expected)
+
+
+def test_a_model_that_is_lost_with_its_only_worker_is_sent_again(cells, model, expected, tmp_path, monkeypatch):
+    written, original = [], _store.Store._write
+    with a_cluster(1) as client:
+        scatter, sent = client.scatter, []
+
+        def watched(self, block, z, nugget):
+            original(self, block, z, nugget)
+            written.append(block.start)
+            if len(written) == 3:
+                os.kill(*client.run(os.getpid).values(), signal.SIGKILL)
+
+        monkeypatch.setattr(_store.Store, "_write", watched)
+        monkeypatch.setattr(
+            client, "scatter", lambda *args, **options: sent.append(scatter(*args, **options)) or sent[-1]
+        )
+        wh.tl.embed(cells, model, store=tmp_path / "z.zarr")
+    assert len(sent) == 2
     assert sorted(written) == list(range(0, N, BLOCK))  # each once
     check_same(cells, expected)
 

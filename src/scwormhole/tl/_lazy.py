@@ -1,10 +1,11 @@
 """Embeds niches over points of dask on the workers of its client, a block of niches a task: touches no AnnData.
 
 A task is given the rows that its niches hold, those of neighbours beyond the block among them, so borders are no
-different from elsewhere. The model is sent to each worker once.
+different from elsewhere. The model is sent to each worker once; if all that had it die, it is sent again.
 """
 
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,7 @@ from scwormhole.model import Wormhole
 from scwormhole.ot import Embedded
 
 UNDER_WAY = 2  # tasks for each thread of the cluster
+TRIES = 3  # of a block whose workers die
 _models: dict[str, Wormhole] = {}  # on a worker: those that were made of arrays, by their mark
 
 
@@ -82,16 +84,16 @@ def embed_lazily(
     """
     from distributed import as_completed
 
-    sent = client.scatter(Sent(mark, *model.to_arrays()), broadcast=True, hash=False)
+    travelling = Sent(mark, *model.to_arrays())
+    sent = client.scatter(travelling, broadcast=True, hash=False)
     rows = points.rechunk({1: -1}) if points.numblocks[1] > 1 else points
-    graph, waiting = sparse.csr_array(graph), iter(blocks)
+    graph, waiting, tries = sparse.csr_array(graph), iter(blocks), Counter[int]()
     total = sum(block.stop - block.start for block in blocks)
     bar = tqdm(total=total, desc="embedding", unit="cloud", unit_scale=True, delay=2, disable=not progress)
     under_way: dict[Any, slice] = {}
     done = as_completed(with_results=True, raise_errors=False)
 
-    def more() -> None:
-        block = next(waiting, None)
+    def hand_over(block: slice | None) -> None:
         if block is not None:
             future = _submit(client, sent, rows, graph[block.start : block.stop], max_memory)
             under_way[future] = block
@@ -100,18 +102,29 @@ def embed_lazily(
     try:
         with bar:
             for _ in range(UNDER_WAY * max(1, sum(client.nthreads().values()))):
-                more()
+                hand_over(next(waiting, None))
             while under_way:
                 future, found = next(done)
                 block = under_way.pop(future)
+                tries[block.start] += 1
+                if _was_lost(client, future) and tries[block.start] < TRIES:
+                    if sent.status != "finished":
+                        sent = client.scatter(travelling, broadcast=True, hash=False)
+                    hand_over(block)
+                    continue
                 if future.status != "finished" or client.status != "running":
                     raise _failed(future, block)
-                more()
+                hand_over(next(waiting, None))
                 bar.update(block.stop - block.start)
                 yield block, Embedded(*found)
     finally:
         if client.status == "running":
             client.cancel(list(under_way))
+
+
+def _was_lost(client: Any, future: Any) -> bool:
+    """Return whether a task is gone with the workers that held its data, as dask does not send data again by itself."""
+    return client.status == "running" and future.status in ("cancelled", "lost")
 
 
 def _submit(client: Any, sent: Any, points: Any, graph: Any, max_memory: int | str | None) -> Any:
