@@ -2,6 +2,7 @@
 
 from ._cortex import cortex
 from ._images import digits, fashion_mnist, mnist
+from ._patients import patients
 from ._record import Gaussians, Labelled
 from ._shapes import modelnet10
 from ._simulated import gaussians, simplex
@@ -15,5 +16,6 @@ __all__ = [
     "gaussians",
     "mnist",
     "modelnet10",
+    "patients",
     "simplex",
 ]
