@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
+from inspect import signature
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -21,6 +22,7 @@ from .train import (
     Checkpoints,
     Fitted,
     History,
+    Learned,
     Network,
     Recipe,
     Saved,
@@ -29,6 +31,7 @@ from .train import (
     fit,
     look,
     metric_name,
+    model_html,
     read_parameters,
 )
 
@@ -150,6 +153,8 @@ class Wormhole(Estimator):
         The fitted features, or None.
     dim_
         Dimension of the points.
+    n_clouds_
+        Clouds of the cohort that was fitted.
     feature_names_in_
         Names of the dimensions, such as genes, if they were given.
     n_points_
@@ -501,6 +506,7 @@ class Wormhole(Estimator):
         header |= {"params": {**self._params, **metric, "checkpoint": None}, "trained": trained.header()}
         names = None if self.feature_names_in_ is None else [str(name) for name in self.feature_names_in_]
         header |= {name: getattr(self, name) for name in KEPT}
+        header["n_clouds_"] = self.n_clouds_
         header |= {"metric_": metric_name(self.metric_), "feature_names_in_": names}
         return trained.arrays() | {"held_out": self.held_out_}, as_plain(header)
 
@@ -521,7 +527,7 @@ class Wormhole(Estimator):
             for name in KEPT:
                 setattr(model, name, header[name])
             model.history_ = asdict(History.of(header["history_"]))
-            model.held_out_ = arrays["held_out"]
+            model.held_out_, model.n_clouds_ = arrays["held_out"], header.get("n_clouds_")  # once it was not kept
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"this is no whole model: {type(error).__name__}: {error}") from error
         return model
@@ -544,8 +550,21 @@ class Wormhole(Estimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_trained")
 
+    def _repr_html_(self) -> str:
+        defaults = {name: given.default for name, given in signature(type(self)).parameters.items()}
+        learned = None
+        if hasattr(self, "_trained"):
+            known = (metric_name(self.metric_), self.epsilon_, History.of(self.history_), self.converged_)
+            learned = Learned(self._trained, *known, self.n_clouds_, len(self.held_out_))
+        return model_html(type(self).__name__, self._params, defaults, learned)
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        """Return what a notebook shows, in place of scikit-learn's diagram."""
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
     def _remember(self, found: Fitted, clouds: PointClouds) -> None:
         self._trained, self.epsilon_, self.dim_ = found.trained, found.epsilon, clouds.dim
+        self.n_clouds_: int | None = len(clouds)
         self.history_, self.held_out_ = asdict(found.history), found.held_out
         self.converged_ = found.converged
         logger.info("trained: %s", found.advice)

@@ -18,6 +18,8 @@ from ._reader import source_of
 from ._rows import Points, dense_block, float_dtype, rows_per_chunk, take_rows, whereabouts
 from ._validation import check_finite, check_layout, check_not_empty, check_numeric, check_one_dimension, check_weights
 
+CLOUDS_AT_ONCE = 1 << 14  # whose weights are compared
+
 
 class Layout(NamedTuple):
     """Points, and which of them with which weight make up each cloud."""
@@ -32,6 +34,16 @@ class Layout(NamedTuple):
     def sizes(self) -> NDArray[np.int64]:
         """Number of points of each cloud."""
         return np.diff(self.indptr)
+
+    @property
+    def uniform(self) -> bool:
+        """Whether all points of a cloud weigh the same; a run of clouds is looked at a time."""
+        for first in range(0, len(self.names), CLOUDS_AT_ONCE):
+            ends = self.indptr[first : first + CLOUDS_AT_ONCE + 1]
+            sizes = np.diff(ends)
+            if not np.allclose(self.weights[ends[0] : ends[-1]] * np.repeat(sizes, sizes), 1):
+                return False
+        return True
 
 
 def assemble(points: Points, indptr: ArrayLike, indices: ArrayLike, weights: ArrayLike | None, names: Any) -> Layout:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ._archive import read_layout, write_layout
 from ._builders import graph_layout, group_layout, list_layout
+from ._html import clouds_html
 from ._layout import Layout, assemble, join, load, same_clouds, select
 from ._padding import PaddedBatch, pad, rung_batches, rungs
 from ._points import as_points
@@ -454,12 +455,14 @@ class PointClouds:
         sizes = self.sizes
         low, high = int(sizes.min()), int(sizes.max())
         spread = count(high, "point") if low == high else f"{low:,} to {high:,} points (median {np.median(sizes):,g})"
-        uniform = np.allclose(self.weights * np.repeat(sizes, sizes), 1)
         return (
             f"PointClouds: {count(len(self), 'cloud')} of {spread} in {count(self.dim, 'dimension')}, over "
             f"{count(self.n_points, 'shared point')} ({', '.join([str(self.dtype), *whereabouts(self.points)])}), "
-            f"{'uniform' if uniform else 'non-uniform'} weights"
+            f"{'uniform' if self._layout.uniform else 'non-uniform'} weights"
         )
+
+    def _repr_html_(self) -> str:
+        return clouds_html(self._layout)
 
     @classmethod
     def _of(cls, layout: Layout) -> "PointClouds":

@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scwormhole.clouds import PointClouds
+from scwormhole.clouds._html import card, facts
+from scwormhole.clouds._wording import listed
 
 
 class Labelled(NamedTuple):
@@ -28,6 +30,9 @@ class Labelled(NamedTuple):
 
     clouds: PointClouds
     labels: NDArray[Any]
+
+    def _repr_html_(self) -> str:
+        return _record_html(self)
 
 
 class Gaussians(NamedTuple):
@@ -52,3 +57,22 @@ class Gaussians(NamedTuple):
     clouds: PointClouds
     means: NDArray[np.float64]
     covariances: NDArray[np.float64]
+
+    def _repr_html_(self) -> str:
+        return _record_html(self)
+
+
+def _record_html(record: Labelled | Gaussians) -> str:
+    """Return a record as HTML: a line for every array beside the clouds, and the clouds."""
+    arrays = record._asdict()
+    shown = arrays.pop("clouds")._repr_html_()
+    return card(type(record).__name__, facts((name, _array_text(array)) for name, array in arrays.items()), shown)
+
+
+def _array_text(array: NDArray[Any]) -> str:
+    """Return shape and type of an array; of one row, what it holds."""
+    text = f"{' x '.join(f'{length:,}' for length in array.shape)}, {array.dtype}"
+    if array.ndim > 1:
+        return text
+    values = np.unique(array)
+    return f"{text}, {len(values):,} different: {listed(values, len(values))}"
