@@ -420,7 +420,7 @@ def test_barycenters(model, clouds):
 
 @pytest.mark.parametrize("weights", [[1, 1], [1, -1, 1], [0, 0, 0], [1, np.nan, 1], [1, np.inf, 1], [[1, 1, 1]]])
 def test_weights_of_a_barycenter_must_be_weights(model, clouds, weights):
-    with pytest.raises(ValueError, match="weights must be 3 finite numbers"):
+    with pytest.raises(ValueError, match=r"weights is \[.*\]; give 3 finite numbers"):
         model.barycenter(model.transform(clouds)[:3], weights)
 
 
@@ -674,7 +674,7 @@ def test_large_clouds_are_worked_on_by_fewer_threads(model, clouds, monkeypatch)
     expected = model.transform(clouds)
     found = np.concatenate([some.z for _, some in model.embed_blocks(clouds, max_memory=needed)])
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
-    with pytest.raises(ValueError, match="Raise it, or sample clouds"):
+    with pytest.raises(ValueError, match="Raise it, or make clouds of fewer points"):
         next(model.embed_blocks(clouds, max_memory=needed - 1))
 
 
@@ -688,3 +688,15 @@ def test_looks_at_held_out_clouds_keep_to_the_memory(clouds, monkeypatch):
     monkeypatch.setattr(_use.Trained, "embed", watched)
     wh.Wormhole(max_memory="100 MiB", **TINY).fit(clouds)
     assert set(given) == {100 * 2**20}
+
+
+def test_parameters_are_attributes_as_in_scikit_learn():
+    model = wh.Wormhole(n_components=7)
+    assert (model.n_components, model.metric) == (7, "S2")
+    model.n_components = 9
+    assert model.get_params()["n_components"] == 9
+    assert "max_steps" in dir(model)
+    assert callable(model.nugget)  # the method of that name comes first
+    with pytest.raises(AttributeError, match="'Wormhole' object has no attribute 'n_component'"):
+        model.n_component  # noqa: B018
+    assert not hasattr(model, "epsilon_")

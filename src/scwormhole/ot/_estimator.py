@@ -17,6 +17,23 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     def __init__(self, params: dict[str, Any]) -> None:
         self._params = params
 
+    def __getattr__(self, name: str) -> Any:
+        """Return a parameter by its name, as scikit-learn's estimators do; a method of that name comes first."""
+        if name in self.__dict__.get("_params", ()):
+            return self._params[name]
+        return super().__getattribute__(name)  # fails again, with the words of a property that is not yet there
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set a parameter, of effect at the next fit, or an attribute."""
+        if name in self.__dict__.get("_params", ()):
+            self.set_params(**{name: value})
+        else:
+            super().__setattr__(name, value)
+
+    def __dir__(self) -> list[str]:
+        """Return what can be typed after the dot, parameters among it."""
+        return sorted({*super().__dir__(), *self.__dict__.get("_params", ())})
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters, as scikit-learn asks for them.
 
