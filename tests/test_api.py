@@ -63,6 +63,8 @@ def undocumented(function: Callable[..., Any]) -> list[str]:
     """Parameters that the `Parameters` section does not name."""
     heads = re.findall(r"^(\S.*)$", sections(function).get("Parameters", ""), flags=re.MULTILINE)
     named = {name.strip(" *") for head in heads for name in head.split(":")[0].split(",")}
+    if "**params" in heads:  # which says that they are a Wormhole's
+        named |= {*inspect.signature(scwormhole.Wormhole).parameters}
     return [p.name for p in parameters(function) if p.name not in named]
 
 

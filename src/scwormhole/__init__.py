@@ -27,14 +27,17 @@ _ROOM_OF = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _ROOM_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}")
-    room = import_module(f"{__name__}.{_ROOM_OF[name]}")
-    value = room if name == _ROOM_OF[name] else getattr(room, name)
-    globals()[name] = value  # the next look-up does not come here
-    return value
+if not TYPE_CHECKING:  # or a type checker would take any name for one that is there
+
+    def __getattr__(name: str) -> Any:
+        if name not in _ROOM_OF:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}")
+        room = import_module(f"{__name__}.{_ROOM_OF[name]}")
+        value = room if name == _ROOM_OF[name] else getattr(room, name)
+        globals()[name] = value  # the next look-up does not come here
+        return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    """Return the menu, as completion shows it, without what happens to be imported here."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

@@ -1,9 +1,11 @@
 """Embeds the clouds of an AnnData, by a model trained on them or on others. Reads and writes through ``_adata``."""
 
+import inspect
 import logging
 import os
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from anndata import AnnData
@@ -44,9 +46,26 @@ PACKAGES = ("anndata", "flax", "jax", "numpy", "ott-jax", "scanpy", "scwormhole"
 FIDELITY = ("correlation", "correlation_euclidean", "mse", "relative_error", "neighbour_recall")
 FEWEST = 3  # held-out clouds whose pairs can be compared
 
+Function = TypeVar("Function", bound=Callable[..., Any])
+
 logger = logging.getLogger(__name__)
 
 
+def _shows_parameters_of(cls: type) -> Callable[[Function], Function]:
+    """Return a decorator: completion and help then show, in place of ``**params``, whose parameters these are."""
+
+    def shown(function: Function) -> Function:
+        signature = inspect.signature(function)
+        own = [given for given in signature.parameters.values() if given.kind is not given.VAR_KEYWORD]
+        theirs = inspect.signature(cls).parameters.values()
+        more = [given.replace(kind=given.KEYWORD_ONLY) for given in theirs if given.name not in signature.parameters]
+        function.__dict__["__signature__"] = signature.replace(parameters=own + more)
+        return function
+
+    return shown
+
+
+@_shows_parameters_of(Wormhole)
 def wormhole(
     adata: AnnData,
     *,
