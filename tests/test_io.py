@@ -146,7 +146,7 @@ def test_where_nothing_can_be_written_it_says_so(tmp_path, monkeypatch):
         raise PermissionError("permission denied")
 
     monkeypatch.setattr("pathlib.Path.mkdir", refuse)
-    with pytest.raises(OSError, match=r"thing could not be written: permission denied"):
+    with pytest.raises(OSError, match=r"thing could not be written \(permission denied\); is there room"):
         write_folder(tmp_path / "thing", HEAD, DATA)
 
 

@@ -135,7 +135,7 @@ def as_adata(data: Any, table_key: str | None = None) -> AnnData:
         raise TypeError(f"adata is a {type(data).__name__}; give an AnnData, or a SpatialData with its table_key.")
     if table_key is None and len(tables) != 1:
         raise ValueError(
-            f"the SpatialData has {count(len(tables), 'table')}; say which with table_key, {known_keys(tables)}."
+            f"the SpatialData has {count(len(tables), 'table')}, {known_keys(tables)}; say which with table_key."
         )
     name = next(iter(tables)) if table_key is None else table_key
     if name not in tables:
@@ -254,7 +254,9 @@ def read_representation(adata: AnnData, use_rep: str | None, layer: str | None) 
         Key of ``layers``.
     """
     if use_rep is not None and layer is not None:
-        raise ValueError(f"use_rep is {use_rep!r} and layer {layer!r}; give one of them.")
+        raise ValueError(
+            f"use_rep is {use_rep!r} and layer {layer!r}; cells have one representation, so give one of them only."
+        )
     if use_rep is not None and use_rep != "X":
         held = need(adata, "obsm", use_rep)
         if isinstance(held, pd.DataFrame):
@@ -302,14 +304,18 @@ def match_genes(representation: Representation, genes: Sequence[str]) -> Represe
     index = pd.Index(representation.names)
     wanted = index.isin(genes)
     if index[wanted].has_duplicates:
-        raise ValueError("adata.var_names has repeats among the genes of the model; use adata.var_names_make_unique().")
+        raise ValueError(
+            f"adata.var_names has {index[wanted][index[wanted].duplicated()][0]!r}, a gene of the model, more than "
+            "once; use adata.var_names_make_unique()."
+        )
     columns = index.get_indexer(list(genes))
     missing = [gene for gene, column in zip(genes, columns, strict=True) if column < 0]
     if missing:
         raise ValueError(
             f"adata lacks {len(missing):,} of the {count(len(genes), 'gene')} that the model was trained on: "
             f"{listed(missing, len(missing))}. In adata.var_names {known_keys(representation.names, missing[0])}. "
-            "Give the names that the model knows, in adata.var_names, and fill in genes that were not measured."
+            "If genes only have other names, give adata.var_names those that the model knows; if they were not "
+            "measured, train a model on the genes that both data have."
         )
     columns = columns.astype(np.int64)
     points = representation.points
@@ -425,7 +431,10 @@ def read_record(adata: AnnData, key: str = EMBEDDING, *, kind: str = EMBEDDING) 
     known = [name for name, other in adata.uns.items() if _kind(other) == kind]
     there = f"; {known_keys(known, key)}" if known else ""
     what = "embedding" if kind == EMBEDDING else kind
-    raise KeyError(f"adata.uns has no {what} {key!r}{there}. Run wh.tl.{kind}(adata) first, or give its key.")
+    apart = ""
+    if kind == EMBEDDING and {"groups", "metacells"} & {*cohorts(adata).values()}:
+        apart = " Of groups and metacells it is in the AnnData that wh.tl.wormhole returned."
+    raise KeyError(f"adata.uns has no {what} {key!r}{there}. Run wh.tl.{kind}(adata) first, or give its key.{apart}")
 
 
 def read_embedding(adata: AnnData, key: str = EMBEDDING) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -505,8 +514,8 @@ def point_adata(clouds: PointClouds, names: Sequence[str], columns: Sequence[str
     """
     if len(set(names)) < len(names):
         raise ValueError(
-            f"the same name is asked for more than once among {len(names):,}; give each once, and if rows of adata "
-            "share names, use adata.obs_names_make_unique()."
+            f"{next(name for name in names if names.count(name) > 1)!r} is asked for more than once; give each name "
+            "once, and if rows of adata share names, use adata.obs_names_make_unique()."
         )
     owner = np.repeat(np.arange(len(clouds)), clouds.sizes)
     place = np.arange(len(owner)) - clouds.indptr[owner]

@@ -50,7 +50,9 @@ def write_folder(
         if not overwrite:
             raise FileExistsError(f"{folder} exists; give another folder, or overwrite=True to replace it.")
         if folder_kind(target) != header["kind"]:
-            raise FileExistsError(f"{folder} exists and is not a {header['kind']}, so it is not overwritten.")
+            raise FileExistsError(
+                f"{folder} exists and is not a {header['kind']}, so it is not overwritten; give another folder."
+            )
     mark = f"{os.getpid()}-{secrets.token_hex(4)}"
     aside, old = target.with_name(f".{target.name}.{mark}"), target.with_name(f".{target.name}.{mark}.old")
     try:
@@ -65,7 +67,7 @@ def write_folder(
             for other in {*old.iterdir()} - {old / HEADER, old / ARRAYS}:
                 other.rename(target / other.name)
     except (OSError, SafetensorError) as error:
-        raise OSError(f"{folder} could not be written: {error}") from error
+        raise OSError(f"{folder} could not be written ({error}); is there room, and may you write there?") from error
     finally:
         if old.exists() and not target.exists():
             old.rename(target)
@@ -94,12 +96,12 @@ def read_folder(folder: str | os.PathLike[str], kind: str, format: int) -> Conte
     try:
         header = json.loads((source / HEADER).read_text("utf-8"), parse_constant=_refuse)
     except (ValueError, OSError) as error:
-        raise ValueError(f"{source} is damaged: {error}") from error
+        raise ValueError(f"{source} is damaged: {error}. Restore it from a copy, or write it again.") from error
     if not isinstance(header, dict) or header.get("kind") != kind:
         found = header.get("kind") if isinstance(header, dict) else None
-        raise ValueError(f"{source} holds {found!r}, not a {kind}.")
+        raise ValueError(f"{source} holds {found!r}, not a {kind}; give the folder of one.")
     if not isinstance(header.get("format"), int):
-        raise ValueError(f"{source} is damaged: its header has no format.")
+        raise ValueError(f"{source} is damaged: its header has no format. Restore it from a copy, or write it again.")
     if header["format"] > format:
         raise ValueError(
             f"{source} was written in format {header['format']}, and this version of scwormhole reads up to {format}; "
@@ -108,9 +110,12 @@ def read_folder(folder: str | os.PathLike[str], kind: str, format: int) -> Conte
     try:
         found, arrays = _digest(source / ARRAYS), load_file(source / ARRAYS)
     except (ValueError, SafetensorError, OSError) as error:
-        raise ValueError(f"{source} is damaged: {error}") from error
+        raise ValueError(f"{source} is damaged: {error}. Restore it from a copy, or write it again.") from error
     if header.get("digest") != found:
-        raise ValueError(f"{source} is damaged: {ARRAYS} is not the one that {HEADER} was written with.")
+        raise ValueError(
+            f"{source} is damaged: {ARRAYS} is not the one that {HEADER} was written with. Restore it from a copy, or "
+            "write it again."
+        )
     return Contents(header, arrays)
 
 

@@ -310,7 +310,7 @@ class Wormhole(Estimator):
         wanted = (len(self._cohort(clouds)), self.n_components_)
         if tuple(out.shape) != wanted:
             raise ValueError(
-                f"out has shape {tuple(out.shape)}; there are {wanted[0]:,} vectors of {wanted[1]} numbers."
+                f"out has shape {tuple(out.shape)}; give an array for {wanted[0]:,} vectors of {wanted[1]} numbers."
             )
         for block, some in self.embed_blocks(clouds, batch_size=batch_size):
             out[block] = some.z
@@ -403,7 +403,10 @@ class Wormhole(Estimator):
         """
         first, second = self._cohort(first), self._cohort(second)
         if len(first) != len(second):
-            raise ValueError(f"first has {len(first):,} clouds and second {len(second):,}; distances are one to one.")
+            raise ValueError(
+                f"first has {len(first):,} clouds and second {len(second):,}; distances are one to one, so give as "
+                "many of both."
+            )
         return self.embed(first).paired(self.embed(second), first.shared_mass_with(second))
 
     def inverse_transform(self, z: ArrayLike) -> PointClouds:
@@ -430,7 +433,9 @@ class Wormhole(Estimator):
         z = self._vectors(z)
         share = np.ones(len(z)) if weights is None else np.asarray(weights, np.float64)
         if share.shape != (len(z),) or not np.isfinite(share).all() or share.min() < 0 or not share.sum() > 0:
-            raise ValueError(f"weights must be {len(z)} finite numbers, not negative and not all zero.")
+            raise ValueError(
+                f"weights is {weights!r}; give {len(z)} finite numbers, one a vector, not negative and not all zero."
+            )
         return self.inverse_transform((share / share.sum() @ z)[None])[0]
 
     def interpolate(self, z0: ArrayLike, z1: ArrayLike, n: int = 8) -> PointClouds:
@@ -496,7 +501,7 @@ class Wormhole(Estimator):
         try:
             return cls.from_arrays(arrays, header)
         except ValueError as error:
-            raise ValueError(f"{folder} is damaged: {error}") from error
+            raise ValueError(f"{folder} is damaged, or of another version: {error}") from error
 
     def to_arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Return the model as arrays and a header that JSON can hold."""
@@ -529,7 +534,9 @@ class Wormhole(Estimator):
             model.history_ = asdict(History.of(header["history_"]))
             model.held_out_, model.n_clouds_ = arrays["held_out"], header.get("n_clouds_")  # once it was not kept
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"this is no whole model: {type(error).__name__}: {error}") from error
+            raise ValueError(
+                f"this is no whole model ({type(error).__name__}: {error}); take a copy that is whole, or train again."
+            ) from error
         return model
 
     @property
@@ -583,7 +590,10 @@ class Wormhole(Estimator):
                 "A list of arrays becomes one with PointClouds.from_list(arrays)."
             )
         if fitted and self._fitted() and clouds.dim != self.dim_:
-            raise ValueError(f"clouds have {clouds.dim} dimensions, and the model was fitted in {self.dim_}.")
+            raise ValueError(
+                f"clouds have {clouds.dim} dimensions, and the model was fitted in {self.dim_}; give the same "
+                "coordinates, in the same order."
+            )
         return clouds
 
     def _vectors(self, z: ArrayLike) -> NDArray[np.float32]:
@@ -592,9 +602,15 @@ class Wormhole(Estimator):
             raise ValueError("this model has no decoder, as coeff_dec is 0; fit one with coeff_dec above 0.")
         z = np.asarray(z, np.float32)
         if z.ndim != 2 or z.shape[1] != network.n_components or not len(z):
-            raise ValueError(f"z has shape {z.shape}; give at least one row of {network.n_components} numbers.")
+            raise ValueError(
+                f"z has shape {z.shape}; give a matrix with at least one row of {network.n_components} numbers, as "
+                "transform returns it."
+            )
         if not np.isfinite(z).all():
-            raise ValueError("z has numbers that are not finite.")
+            raise ValueError(
+                f"z has numbers that are not finite, first in row {int(np.argwhere(~np.isfinite(z))[0, 0])}; leave "
+                "such rows out, or embed their clouds again."
+            )
         return z
 
 
@@ -613,5 +629,7 @@ def _same_names(found: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
     for names, what in ((found.keys() - known.keys(), "unknown"), (known.keys() - found.keys(), "missing")):
         if names:
             listed = ", ".join(sorted(names))
-            raise ValueError(f"it is of another version of scwormhole: parameters are {what}, {listed}")
+            raise ValueError(
+                f"it is of another version of scwormhole: parameters are {what}, {listed}; install that one"
+            )
     return found

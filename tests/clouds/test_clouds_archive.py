@@ -144,7 +144,7 @@ def test_newer_version(saved):
 
 def test_other_format(saved):
     rewrite(saved, format="somebody.Else")
-    with pytest.raises(ValueError, match=r"has the format 'somebody.Else'; 'scwormhole.PointClouds' can be read"):
+    with pytest.raises(ValueError, match=r"has the format 'somebody.Else', and 'scwormhole.PointClouds' is read here"):
         PointClouds.load(saved)
 
 

@@ -301,7 +301,7 @@ def test_raw_counts_are_warned_of_in_training(monkeypatch, a_cohort):
         ({"clouds": "niche"}, KeyError, "no clouds are named 'niche'; there are 'groups' \\(groups\\)"),
         ({"use_rep": "X_pca"}, KeyError, "adata.obsm has no 'X_pca'; it is empty"),
         ({"layer": "counts"}, KeyError, "adata.layers has no 'counts'; it is empty"),
-        ({"use_rep": "X_pca", "layer": "counts"}, ValueError, "give one of them"),
+        ({"use_rep": "X_pca", "layer": "counts"}, ValueError, "give one of them only"),
         ({"key_added": "a/b"}, ValueError, "key_added is 'a/b'; give a name, without '/'"),
         ({"n_component": 4}, TypeError, "no parameter n_component; those of scwormhole.Wormhole are metric, epsilon"),
     ],

@@ -213,7 +213,8 @@ def test_patients_are_solved_with_the_cells(cohort_and_patients, caplog):
         found = wh.tl.neighbors(patients, 3, copy=True)
     assert found.uns[NAME]["recall"].keys() == {"search", "n_rows"}
     assert "recall of the embedding is not measured: the clouds are groups of cells" in caplog.text
-    with pytest.raises(ValueError, match=r"groups of cells, which adata.* lacks; give them as clouds="):
+    wanted = r"groups of cells, which adata.* lacks; give the AnnData of the cells as clouds="
+    with pytest.raises(ValueError, match=wanted):
         wh.tl.neighbors(patients, 3, rescore=True)
 
     some = patients[::-2].copy()  # other rows in another order

@@ -173,7 +173,7 @@ def test_an_array_of_the_users_can_be_filled(cells, model, expected, tmp_path):
     out = np.memmap(tmp_path / "z.bin", np.float32, "w+", shape=(N, 8))
     assert model.transform(clouds, out=out) is out
     np.testing.assert_allclose(out, expected.obsm["X_wormhole"], rtol=1e-5, atol=1e-5)
-    with pytest.raises(ValueError, match=r"out has shape \(600, 7\); there are 600 vectors of 8 numbers"):
+    with pytest.raises(ValueError, match=r"out has shape \(600, 7\); give an array for 600 vectors of 8 numbers"):
         model.transform(clouds, out=np.empty((N, 7)))
 
 

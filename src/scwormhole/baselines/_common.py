@@ -66,7 +66,10 @@ class Fitted(Estimator, ABC):
         """Return a cohort that can be looked at after the fit, or say why it cannot."""
         dim, clouds = self._fitted().dim_, as_cohort(clouds, name)
         if clouds.dim != dim:
-            raise ValueError(f"{name} has {clouds.dim} dimensions, and this {type(self).__name__} was fitted in {dim}.")
+            raise ValueError(
+                f"{name} has {clouds.dim} dimensions, and this {type(self).__name__} was fitted in {dim}; give the "
+                "same coordinates, in the same order."
+            )
         return clouds
 
 
@@ -138,7 +141,10 @@ class Baseline(Fitted):
     def _known_pairs(self, first: Cohort, second: Cohort) -> tuple[Cohort, Cohort]:
         first, second = self._known(first, "first"), self._known(second, "second")
         if len(first) != len(second):
-            raise ValueError(f"first has {len(first):,} clouds and second {len(second):,}; distances are one to one.")
+            raise ValueError(
+                f"first has {len(first):,} clouds and second {len(second):,}; distances are one to one, so give as "
+                "many of both."
+            )
         return first, second
 
 

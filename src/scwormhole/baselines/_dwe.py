@@ -198,7 +198,10 @@ class DWE(Embedding):
         if z.ndim != 2 or z.shape[1] != k:
             raise ValueError(f"z has shape {z.shape}; give vectors of {k} numbers, one a row.")
         if not np.isfinite(z).all():
-            raise ValueError(f"z has {(~np.isfinite(z)).sum():,} entries that are no finite numbers.")
+            raise ValueError(
+                f"z has {(~np.isfinite(z)).sum():,} entries that are no finite numbers; give vectors as transform "
+                "returns them."
+            )
         return np.exp(self._applied("decode", z / np.float32(self.unit_)))
 
     def _applied(self, way: Literal["encode", "decode"], rows: NDArray[Any]) -> NDArray[np.float32]:

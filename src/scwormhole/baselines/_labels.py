@@ -40,7 +40,10 @@ def knn_labels(table: ArrayLike, train_labels: ArrayLike, *, k: int = 30) -> NDA
     if table.dtype.kind not in "biuf":
         raise ValueError(f"table has entries of type {table.dtype}; give divergences as numbers.")
     if np.isnan(table).any():
-        raise ValueError(f"table has {np.isnan(table).sum():,} entries that are not numbers.")
+        raise ValueError(
+            f"table has {np.isnan(table).sum():,} entries that are not numbers; leave out rows and columns that have "
+            "any."
+        )
     try:
         levels, codes = np.unique(train_labels, return_inverse=True)
     except TypeError as error:

@@ -133,7 +133,8 @@ class LinearOT(Embedding):
                 z[batch.index] = (np.sqrt(share) * images).reshape(len(images), -1)
         if late:
             warnings.warn(
-                f"{late:,} of {len(clouds):,} couplings with the reference did not reach the tolerance; raise epsilon.",
+                f"{late:,} of {len(clouds):,} couplings with the reference did not reach the tolerance, and their "
+                "vectors are less certain; raise epsilon, or take solver='exact'.",
                 TransportWarning,
                 stacklevel=2,
             )
@@ -163,7 +164,9 @@ def _as_reference(given: Any, dim: int) -> tuple[NDArray[np.float64], NDArray[np
             f"clouds[0]. Read as cloud 0: {error}"
         ) from error
     if points.shape[1] != dim:
-        raise ValueError(f"reference has {points.shape[1]} dimensions and clouds {dim}; they must agree.")
+        raise ValueError(
+            f"reference has {points.shape[1]} dimensions and clouds {dim}; give the same coordinates of both."
+        )
     heavy = weights > 0  # a point without mass goes nowhere
     return np.asarray(points[heavy], np.float64), np.asarray(weights[heavy], np.float64)
 

@@ -149,7 +149,9 @@ def _read_header(archive: zipfile.ZipFile, path: str | os.PathLike[str]) -> dict
         raise _ForeignFileError(f"{where} is no file of PointClouds, it holds {found}; give one that .save() wrote.")
     header: dict[str, Any] = json.loads(str(_read(archive, "header")))
     if header["format"] != FORMAT:
-        raise _ForeignFileError(f"{where} has the format {header['format']!r}; {FORMAT!r} can be read here.")
+        raise _ForeignFileError(
+            f"{where} has the format {header['format']!r}, and {FORMAT!r} is read here; give a file that .save() wrote."
+        )
     if header["version"] > VERSION:
         raise _ForeignFileError(
             f"{where} has version {header['version']} of the format, and this scwormhole reads up to {VERSION}; "

@@ -119,7 +119,11 @@ def join(layouts: Sequence[Layout], names: Any) -> Layout:
     distinct = {id(source_of(layout.points)): layout.points for layout in layouts}
     offsets = dict(zip(distinct, np.cumsum([0, *(x.shape[0] for x in distinct.values())]), strict=False))
     if len(distinct) > 1 and any({"on disk", "lazy"} & {*whereabouts(source_of(x))} for x in distinct.values()):
-        warnings.warn("cohorts over different points are put together in memory, points on disk too.", stacklevel=3)
+        warnings.warn(
+            "cohorts over different points are put together in memory, points on disk too; to leave them on disk, put "
+            "the points into one store and make the cohort over it.",
+            stacklevel=3,
+        )
     return Layout(
         stack_points(list(distinct.values())),
         _frozen(np.concatenate([[0], np.cumsum(sizes)])),

@@ -116,10 +116,14 @@ class Reader:
             block = read_block(self.source[start:stop])
         except UNREADABLE as error:
             raise OSError(
-                f"{where} cannot be read ({type(error).__name__}: {error}); is the store whole, and still there?"
+                f"{where} cannot be read ({type(error).__name__}: {error}); is the file or store whole, open, and "
+                "still there?"
             ) from error
         if block.shape != (stop - start, self.shape[1]):
-            raise OSError(f"{where} came back with shape {block.shape}: the store was cut while it was in use.")
+            raise OSError(
+                f"{where} came back with shape {block.shape}: the store was cut while it was in use. Make the clouds "
+                "again from what is there now."
+            )
         mark = _mark(block)
         if self._marks.setdefault(run, mark) != mark:
             raise OSError(

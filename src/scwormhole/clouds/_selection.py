@@ -65,8 +65,9 @@ def _find_many(key: NDArray[Any], names: Names) -> NDArray[np.int64]:
         return np.empty(0, dtype=np.int64)
     if key.dtype.kind == "b":
         if len(key) != len(names):
-            found = f"the mask has length {len(key):,} for {count(len(names), 'cloud')}"
-            raise IndexError(f"{found}; give one value a cloud.")
+            raise IndexError(
+                f"the mask has length {len(key):,} for {count(len(names), 'cloud')}; give one value a cloud."
+            )
         return np.flatnonzero(key)
     if key.dtype.kind in "iu":
         return _in_range(key.astype(np.int64), names)

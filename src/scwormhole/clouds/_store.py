@@ -418,7 +418,9 @@ class PointClouds:
         array([0.5, 0. ])
         """
         if len(self) != len(other):
-            raise ValueError(f"there are {len(self):,} clouds here and {len(other):,} in other; they go one to one.")
+            raise ValueError(
+                f"there are {len(self):,} clouds here and {len(other):,} in other; they go one to one, so give as many."
+            )
         return shared_pairs(self._layout, other._layout)
 
     def __len__(self) -> int:

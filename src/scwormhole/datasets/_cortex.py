@@ -110,7 +110,7 @@ def cortex(n_cells: int = 4000, n_genes: int = 100, n_libraries: int = 2, *, rng
         if value < least:
             raise ValueError(f"{name} is {value}; give at least {least}.")
     if n_cells < n_libraries:
-        raise ValueError(f"n_cells is {n_cells} for {n_libraries} libraries; give at least a cell for each.")
+        raise ValueError(f"n_cells is {n_cells} for {n_libraries} libraries; give at least one cell a library.")
     generator = np.random.default_rng(rng)
     library = np.sort(np.arange(n_cells) % n_libraries)
     placed = [_positions(size, generator) for size in np.bincount(library)]

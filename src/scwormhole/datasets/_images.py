@@ -124,7 +124,10 @@ def _bright(name: str, files: Files, folder: Folder, part: str, threshold: int) 
     images = _values(name, f"{FILES[part]}-images-idx3-ubyte.gz", files, folder, shape=(-1, SIDE, SIDE))
     labels = _values(name, f"{FILES[part]}-labels-idx1-ubyte.gz", files, folder, shape=(-1,))
     if len(images) != len(labels):
-        raise ValueError(f"{name} has {len(images):,} images and {len(labels):,} labels; the files do not go together.")
+        raise ValueError(
+            f"{name} has {len(images):,} images and {len(labels):,} labels, so its files do not go together; give all "
+            "of them as they are published."
+        )
     bright = images > threshold
     kept = bright.any((1, 2))
     _, row, column = np.nonzero(bright)
@@ -141,4 +144,6 @@ def _values(name: str, file: str, files: Files, folder: Folder, *, shape: tuple[
     try:
         return np.frombuffer(gzip.decompress(path.read_bytes()), np.uint8, offset=4 + 4 * len(shape)).reshape(shape)
     except (OSError, EOFError, ValueError) as error:
-        raise ValueError(f"{path} is not the file of {name} that it should be: {error}") from error
+        raise ValueError(
+            f"{path} is not the file of {name} that it should be ({error}); replace it by the one that is published."
+        ) from error

@@ -135,7 +135,10 @@ def _stored(
     with np.load(path, allow_pickle=False) as held:
         missing = {"points", "label", "split", "classes"} - {*held}
         if missing:
-            raise ValueError(f"{path} lacks {', '.join(sorted(missing))}; it holds {', '.join(held)}.")
+            raise ValueError(
+                f"{path} lacks {', '.join(sorted(missing))}; it holds {', '.join(held)}. Give a file with the arrays "
+                "points, label, split and classes, or ModelNet10.zip as it is published."
+            )
         here = held["split"] == part
         points, labels = held["points"][here], held["classes"][held["label"][here]]
     if n_points > points.shape[1]:

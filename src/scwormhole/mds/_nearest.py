@@ -115,7 +115,8 @@ def nearest_edm(divergences: ArrayLike, *, tol: float = 1e-4, max_iter: int = 50
     n = len(table)
     if n >= SLOW_FROM:
         logger.warning(
-            "nearest EDM of %d clouds: up to %d decompositions of %.0e operations, %.1f GiB",
+            "nearest EDM of %d clouds: up to %d decompositions of %.0e operations, %.1f GiB; a sample of clouds is "
+            "quicker",
             *(n, max_iter),
             *(10 * n**3, 8 * 8 * n**2 / 2**30),
         )

@@ -60,7 +60,7 @@ def as_square(table: ArrayLike, name: str) -> NDArray[np.float64]:
         row, column = np.argwhere(~np.isfinite(found))[0]
         raise ValueError(
             f"{name} has {(~np.isfinite(found)).sum():,} entries that are not finite, the first in row {row}, "
-            f"column {column}."
+            f"column {column}; solve these pairs again, or leave out clouds that have any."
         )
     return found
 
@@ -89,7 +89,7 @@ def _numbers(table: ArrayLike, name: str) -> NDArray[np.float64]:
     except ValueError:
         raise ValueError(f"{name} has rows of different lengths; give a square table.") from None
     if found.dtype.kind not in "biuf":
-        raise TypeError(f"{name} holds {found.dtype}; give real numbers.")
+        raise TypeError(f"{name} holds {found.dtype}; give real numbers, for example by .astype(float).")
     return found.astype(np.float64)
 
 

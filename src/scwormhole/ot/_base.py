@@ -210,7 +210,10 @@ class BaseFeatures(Estimator):
         """
         fitted, clouds = self._fit(), as_cohort(clouds, "clouds")
         if clouds.dim != self.dim_:
-            raise ValueError(f"clouds have {clouds.dim} dimensions, and the base was fitted in {self.dim_}.")
+            raise ValueError(
+                f"clouds have {clouds.dim} dimensions, and the base was fitted in {self.dim_}; give the same "
+                "coordinates, in the same order."
+            )
         z = np.empty((len(clouds), fitted.n_components), np.float32)
         nugget = np.empty(len(clouds), np.float32)
         bar = tqdm(total=len(clouds), desc="base features", delay=2, disable=not self._params["progress"])
@@ -252,7 +255,10 @@ class BaseFeatures(Estimator):
             Another of as many clouds.
         """
         if len(first) != len(second):
-            raise ValueError(f"first has {len(first):,} clouds and second {len(second):,}; distances are one to one.")
+            raise ValueError(
+                f"first has {len(first):,} clouds and second {len(second):,}; distances are one to one, so give as "
+                "many of both."
+            )
         return self.embed(first).paired(self.embed(second), first.shared_mass_with(second))
 
     def to_arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
@@ -277,7 +283,10 @@ class BaseFeatures(Estimator):
             The dictionary.
         """
         if header.get("format") != FORMAT:
-            raise ValueError(f"the header has format {header.get('format')!r}; this version reads format {FORMAT}.")
+            raise ValueError(
+                f"the header has format {header.get('format')!r}; this version reads format {FORMAT}, so install a "
+                "newer one."
+            )
         base = cls(**header["params"])
         base.fitted_ = FittedBase.of_arrays(arrays, header["fitted"])
         base.kind_, base.epsilon_, base.dim_ = header["kind"], header["epsilon"], header["dim"]

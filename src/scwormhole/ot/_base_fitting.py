@@ -89,7 +89,10 @@ def fit_base(
         measured = _measure(parts, clouds, chosen)
     target = solve(members)
     if not np.isfinite(target).all():
-        raise ValueError(f"{(~np.isfinite(target)).sum():,} of the solved divergences are not finite; check the cost.")
+        raise ValueError(
+            f"{(~np.isfinite(target)).sum():,} of the solved divergences are not finite; scale the points, raise "
+            "epsilon, or look whether a ground cost of your own is finite."
+        )
     n_mean = parts.n_mean if pinned else 0
     solved = Measured(*(column[: members.size].reshape(*members.shape, *column.shape[1:]) for column in measured))
     mean = solved.values[:, :, :n_mean]

@@ -66,7 +66,7 @@ def coupling(
     clouds = [_cloud(cloud, name) for cloud, name in ((x, "x"), (y, "y"))]
     dims = [points.shape[1] for points, _ in clouds]
     if dims[0] != dims[1]:
-        raise ValueError(f"x has {dims[0]} dimensions and y {dims[1]}; they must agree.")
+        raise ValueError(f"x has {dims[0]} dimensions and y {dims[1]}; give the same coordinates of both.")
     if relative_epsilon == "box":
         raise ValueError("relative_epsilon is 'box', which is for a cohort; give 'mean' or None for a coupling.")
     options = Options(
@@ -109,7 +109,8 @@ def _cloud(cloud: Any, name: str) -> tuple[NDArray[np.float64], NDArray[np.float
         )
     if not np.isfinite(points).all():
         raise ValueError(
-            f"{name} has points that are not finite, the first at row {int(np.argwhere(~np.isfinite(points))[0, 0])}."
+            f"{name} has points that are not finite, the first at row {int(np.argwhere(~np.isfinite(points))[0, 0])}; "
+            "drop such points, or fill them in first."
         )
     if not np.isfinite(weights).all() or weights.min() < 0 or not weights.sum() > 0:
         raise ValueError(f"weights of {name} must be finite, not negative and not all zero.")

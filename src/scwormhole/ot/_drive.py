@@ -235,8 +235,8 @@ class Drive:
         fit_in_all = self.max_memory // self._bytes(n, m)
         if fit_in_all < 1:
             raise MemoryError(
-                f"a pair of clouds padded to {n:,} and {m:,} points takes {self._bytes(n, m):,} bytes; "
-                f"max_memory is {self.max_memory:,}. Raise it, or set max_points."
+                f"a pair of clouds padded to {n:,} and {m:,} points takes {self._bytes(n, m) / 2**20:,.3g} MiB, and "
+                f"max_memory is {self.max_memory / 2**20:,.3g} MiB. Raise it, or set max_points."
             )
         return max(1, min(self.chunk(n, m), fit_in_all // workers()))
 

@@ -53,7 +53,7 @@ class Options:
         if self.solver not in get_args(SolverName):
             raise ValueError(f"solver is {self.solver!r}; give one of {', '.join(map(repr, get_args(SolverName)))}.")
         if metric.gromov and self.solver in ("exact", "low_rank"):
-            raise ValueError(f"solver {self.solver!r} is not there for metric {metric.name!r}; leave it at 'auto'.")
+            raise ValueError(f"solver {self.solver!r} cannot solve metric {metric.name!r}; leave it at 'auto'.")
         if not (isinstance(self.tol, Real) and np.isfinite(self.tol) and self.tol > 0):
             raise ValueError(f"tol is {self.tol!r}; give a relative tolerance above 0, such as 1e-3.")
         for name, least in (("max_iterations", 1), ("rank", 1), ("max_points", 1), ("rng", 0)):

@@ -169,7 +169,9 @@ def distances(
             "For every cloud with every cloud, join them and call pairwise."
         )
     if first.dim != second.dim:
-        raise ValueError(f"first has {first.dim} dimensions and second {second.dim}; they must agree.")
+        raise ValueError(
+            f"first has {first.dim} dimensions and second {second.dim}; give the same coordinates of both."
+        )
     options = Options(
         metric=metric,
         epsilon=epsilon,

@@ -53,7 +53,7 @@ def mean_cost(cohorts: Cohorts, metric: Metric, rng: int = 0) -> float:
     if not np.isfinite(mean):
         raise ValueError(
             f"the mean ground cost of metric {metric.name!r} over sampled pairs of points is {mean}; "
-            "a ground cost must be finite wherever there are points."
+            "a ground cost must be finite wherever there are points. Are some points far out of range?"
         )
     return float(mean)
 
@@ -77,7 +77,9 @@ def check_cost(cohorts: Cohorts, metric: Metric, rng: int = 0) -> None:
             f"the ground cost {metric.name!r} must return one number for two points; got {there.shape[2:]}."
         )
     if not np.isfinite(there).all():
-        raise ValueError(f"the ground cost {metric.name!r} is not finite for some pairs of points of the cohort.")
+        raise ValueError(
+            f"the ground cost {metric.name!r} is not finite for some pairs of points of the cohort; it must be."
+        )
     if not np.allclose(there, back.swapaxes(0, 1), rtol=1e-3, atol=1e-6 * np.abs(there).max()):
         raise ValueError(f"the ground cost {metric.name!r} is not symmetric: cost(x, y) and cost(y, x) must agree.")
     if there.min() < -1e-6 * np.abs(there).max():

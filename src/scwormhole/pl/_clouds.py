@@ -115,7 +115,10 @@ def as_clouds(source: PointClouds | AnnData) -> PointClouds:
     if isinstance(source, PointClouds):
         return source
     if not isinstance(source, AnnData):
-        raise TypeError(f"a {type(source).__name__} is given; give PointClouds, or an AnnData of decoded clouds.")
+        raise TypeError(
+            f"a {type(source).__name__} is given; give PointClouds, or an AnnData of decoded clouds, as wh.tl.decode "
+            "and wh.tl.barycenters return it."
+        )
     labels = need(source, "obs", "cloud", hint="Give what wh.tl.barycenters, interpolate or decode returned.")
     weights = source.obs["weight"].to_numpy() if "weight" in source.obs else None
     return PointClouds.from_groups(source.X, labels, weights)

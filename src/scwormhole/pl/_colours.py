@@ -91,7 +91,9 @@ def component(adata: AnnData, number: int, *, key: str) -> NDArray[np.float64]:
     """
     held = need(adata, "obsm", f"X_{key}_diffmap", hint="Run wh.tl.diffmap(adata) first.")
     if not 1 <= number <= held.shape[1]:
-        raise ValueError(f"component {number} is asked for; there are 1 to {held.shape[1]}.")
+        raise ValueError(
+            f"component {number} is asked for; there are 1 to {held.shape[1]}. wh.tl.diffmap makes n_comps of them."
+        )
     return np.asarray(held[:, number - 1], np.float64)
 
 

@@ -206,7 +206,9 @@ def _map(
     colourings = [read_colours(adata, one, key=key) for one in colors]
     rows = np.flatnonzero(np.isfinite(places).all(1))
     if not len(rows):
-        raise ValueError("no row has a place on this map; all are NaN.")
+        raise ValueError(
+            "no row has a place on this map, all are NaN; make the map again, with a subset of these rows."
+        )
     wide = 5.0 + max(0.0, *(colouring.room - LEGEND for colouring in colourings))
     axes = panels(len(colors), ax, size=(wide, 4.0), columns=3)
     for axis, colouring in zip(axes, colourings, strict=True):
@@ -229,7 +231,9 @@ def _libraries(adata: AnnData, library_key: str | None, placed: NDArray[np.bool_
         raise ValueError("no cell has a position and a library; nothing is left to draw.")
     lost = int((codes < 0).sum())
     if lost:
-        warnings.warn(f"{lost:,} of {adata.n_obs:,} cells have no position or no library; not drawn.", stacklevel=3)
+        warnings.warn(
+            f"{lost:,} of {adata.n_obs:,} cells have no position or no library and are not drawn.", stacklevel=3
+        )
     return libraries
 
 

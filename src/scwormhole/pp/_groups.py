@@ -65,17 +65,17 @@ def groups(
     n_levels, n_missing = int(labels.nunique()), int(labels.isna().sum())
     if not names:
         found = f"{count(n_levels, 'level')}, none of at least {count(int(min_cells), 'cell')}"
-        raise ValueError(f"adata.obs[{groupby!r}] has {found}; nothing is left to be a cloud.")
+        raise ValueError(f"adata.obs[{groupby!r}] has {found}; lower min_cells, or give another column.")
     if n_missing:
         warnings.warn(
             f"{count(n_missing, 'cell')} of {target.n_obs:,} have no value in adata.obs[{groupby!r}] and are in no "
-            "cloud.",
+            "cloud; fill in those that should be.",
             stacklevel=2,
         )
     if len(names) < n_levels:
         warnings.warn(
             f"{n_levels - len(names):,} of {count(n_levels, 'level')} of adata.obs[{groupby!r}] have fewer than "
-            f"{int(min_cells):,} cells and are left out.",
+            f"{int(min_cells):,} cells and are left out; lower min_cells to keep them.",
             stacklevel=2,
         )
     sizes = np.diff(graph.indptr)

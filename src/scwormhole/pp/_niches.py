@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from scwormhole._adata import as_adata, check_free, log_written, need, to_write, write_cohort
-from scwormhole.clouds._wording import count
+from scwormhole.clouds._wording import count, listed
 
 from ._graphs import Edges, Neighbours, find_edges, nearest, to_graph, triangulated, within
 from ._libraries import cells_of_libraries, check_within_libraries, warn_of_libraries
@@ -186,10 +186,11 @@ def _positions(adata: AnnData, key: str) -> NDArray[np.float64]:
     held = np.asarray(need(adata, "obsm", key, hint=hint), np.float64)
     if held.ndim != 2 or held.shape[1] > 3:
         raise ValueError(f"adata.obsm[{key!r}] has shape {held.shape}; positions have up to three columns.")
-    lost = int((~np.isfinite(held)).any(1).sum())
-    if lost:
+    lost = np.flatnonzero(~np.isfinite(held).all(1))
+    if len(lost):
         raise ValueError(
-            f"adata.obsm[{key!r}] has no finite position for {count(lost, 'cell')}; leave these out first."
+            f"adata.obsm[{key!r}] has no finite position for {count(len(lost), 'cell')}: "
+            f"{listed(adata.obs_names[lost[:5]], len(lost))}. Leave these cells out first."
         )
     return held
 
@@ -237,11 +238,14 @@ def _report(sizes: NDArray[np.int64], n_alone: int, name: str, way: Way) -> None
     logger.info("%s: %s of %s", name, count(len(sizes), "niche"), spread)
     if n_alone:
         warnings.warn(
-            f"{count(n_alone, 'cell')} of {len(sizes):,} have no neighbour; each is a niche by itself.", stacklevel=3
+            f"{count(n_alone, 'cell')} of {len(sizes):,} have no neighbour; each is a niche by itself. If they should "
+            "have some, raise radius or give n_neighbors.",
+            stacklevel=3,
         )
     if way.by == "radius" and not FEW <= median <= MANY:
         what = "few: the radius may be too small" if median < FEW else "many: the radius may be too large"
         warnings.warn(
-            f"the median niche has {median:g} cells, which is {what} for the units of the positions ({spread}).",
+            f"the median niche has {median:g} cells, which is {what} for the units of the positions ({spread}). Give a "
+            "radius in these units, or n_neighbors.",
             stacklevel=3,
         )

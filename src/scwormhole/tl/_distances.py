@@ -67,7 +67,7 @@ def _shared(adata: AnnData, rows: NDArray[np.int64], key: str) -> NDArray[np.flo
         warnings.warn(
             f"the niches {name!r} are no longer whole in adata, or no longer those that were embedded, so it "
             "is not known which cells they have in common; "
-            "distances between neighbouring niches come out too large.",
+            "distances between neighbouring niches come out too large. Make the niches again and embed them.",
             stacklevel=3,
         )
         return np.eye(len(rows))

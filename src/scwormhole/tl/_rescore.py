@@ -73,18 +73,23 @@ def _clouds(adata: AnnData, record: dict[str, Any], cells: AnnData | None) -> Po
     source, features = record["source"], [str(name) for name in record["names"]]
     name, kind = source["clouds"], source["kind"]
     if cells is None and kind != "niches":
-        raise ValueError(f"the clouds are {kind} of cells, which adata, one row a cloud, lacks; give them as clouds=.")
+        raise ValueError(
+            f"the clouds are {kind} of cells, which adata, one row a cloud, lacks; give the AnnData of the cells as "
+            "clouds=."
+        )
     held = adata if cells is None else cells
     find_cohort(held, name)
     if _remade(held, source):
-        raise ValueError(f"the niches {name!r} were made again in another way since they were embedded; embed them.")
+        raise ValueError(
+            f"the niches {name!r} were made again in another way since they were embedded; embed them again."
+        )
     representation = read_representation(held, source.get("use_rep"), source.get("layer"))
     if representation.genes:
         representation = match_genes(representation, features)
     elif len(representation.names) != len(features):
         raise ValueError(
             f"adata.obsm[{source['use_rep']!r}] has {len(representation.names)} columns, and {len(features)} were "
-            "embedded; give the same coordinates."
+            "embedded; give the same coordinates, in the same order."
         )
     clouds = cohort_over(held, name, representation.points)
     if cells is None:

@@ -135,7 +135,10 @@ class Store:
                 zarr.open_array(str(aside / name), mode="w", shape=shape, chunks=chunks, dtype=dtype, fill_value=empty)
             aside.rename(self.path)
         except OSError as error:
-            raise OSError(error.errno, f"the store {self.path} could not be made ({error}).") from error
+            raise OSError(
+                error.errno,
+                f"the store {self.path} could not be made ({error}); give a path with room that you may write to.",
+            ) from error
         finally:
             shutil.rmtree(aside, ignore_errors=True)
 

@@ -132,7 +132,9 @@ def _check(params: dict[str, Any]) -> None:
     if params["rng"] > LARGEST_SEED:
         raise ValueError(f"rng is {params['rng']}; give a whole number from 0 to {LARGEST_SEED}.")
     if params["width"] % params["n_heads"]:
-        raise ValueError(f"width {params['width']} is not a multiple of n_heads {params['n_heads']}.")
+        raise ValueError(
+            f"width {params['width']} is not a multiple of n_heads {params['n_heads']}; change one of them."
+        )
 
 
 def _induced(sizes: NDArray[np.int64]) -> int:

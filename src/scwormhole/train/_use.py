@@ -187,7 +187,7 @@ class Trained:
                 return threads
         raise ValueError(
             f"max_memory is {max_memory / 2**20:,.3g} MiB; clouds of {clouds.sizes.max():,} points in {clouds.dim:,} "
-            f"dimensions need {needed / 2**20:,.3g} MiB at least. Raise it, or sample clouds."
+            f"dimensions need {needed / 2**20:,.3g} MiB at least. Raise it, or make clouds of fewer points."
         )
 
     def _bytes(self, size: int, itemsize: int, threads: int) -> int:
