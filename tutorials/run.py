@@ -1,4 +1,4 @@
-"""Executes notebooks in place, `python tutorials/run.py [notebook ...]`, and keeps of their outputs what a reader needs.
+"""Executes notebooks in place, `python tutorials/run.py [notebook ...]`, and keeps of outputs what a reader needs.
 
 Progress bars, log lines and whatever else goes to stderr are dropped, with what differs from run to run without meaning
 anything. A cell that fails ends the run, unless it is marked `raises-exception` as one that shows an error.
@@ -19,7 +19,9 @@ SECONDS = 900  # for a cell; a whole notebook is meant to take less than 300 on 
 def execute(notebook: nbformat.NotebookNode, folder: Path) -> nbformat.NotebookNode:
     """Return a notebook with the outputs of a new run, made in a folder."""
     made = nbformat.from_dict(notebook)
-    NotebookClient(made, timeout=SECONDS, kernel_name="python3", resources={"metadata": {"path": str(folder)}}).execute()
+    NotebookClient(
+        made, timeout=SECONDS, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
+    ).execute()
     return tidy(made)
 
 
@@ -48,7 +50,9 @@ def main() -> None:
         began = time.perf_counter()
         made = execute(nbformat.read(path, as_version=4), path.parent)
         nbformat.write(made, path)
-        print(f"{path.name}: {time.perf_counter() - began:.0f} s, {path.stat().st_size / 1024:.0f} KiB", file=sys.stderr)
+        print(
+            f"{path.name}: {time.perf_counter() - began:.0f} s, {path.stat().st_size / 1024:.0f} KiB", file=sys.stderr
+        )
 
 
 if __name__ == "__main__":
