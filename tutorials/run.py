@@ -5,12 +5,15 @@ anything. A cell that fails ends the run, unless it is marked `raises-exception`
 """
 
 import argparse
+import base64
+import io
 import sys
 import time
 from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
+from PIL import Image
 
 FOLDER = Path(__file__).parent
 SECONDS = 900  # for a cell; a whole notebook is meant to take less than 300 on two cores
@@ -39,8 +42,20 @@ def tidy(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
                 if "data" in output:  # a figure is told by its picture alone
                     output.metadata = {}
                     if "image/png" in output.data:
-                        output.data = {"image/png": output.data["image/png"]}
+                        output.data = {"image/png": small(output.data["image/png"])}
     return notebook
+
+
+def small(picture: str) -> str:
+    """Return a PNG, in base64, with a palette of 256 colours: a quarter of the size, and to the eye the same."""
+    drawn = Image.open(io.BytesIO(base64.b64decode(picture)))
+    if drawn.mode == "P":
+        return picture
+    white = Image.new("RGBA", drawn.size, "white")
+    flat = Image.alpha_composite(white, drawn.convert("RGBA")).convert("RGB")
+    kept = io.BytesIO()
+    flat.quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(kept, "PNG", optimize=True)
+    return base64.b64encode(kept.getvalue()).decode()
 
 
 def main() -> None:
