@@ -5,6 +5,8 @@ DATA ?= $(SCWORMHOLE_DATA)
 # set to take the newest release of every dependency
 UPGRADE ?=
 PYTEST_ARGS ?=
+# what `make check-build` runs of the tests, as paths in the source distribution
+BUILD_TESTS ?= tests
 # tests go to as many processes as there are cores, a file at a time, as most of their time is compilation
 PARALLEL := -n auto --maxprocesses 4 --dist loadfile
 
@@ -22,10 +24,10 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test slow lint docs bench require-data clean
+.PHONY: help demo test slow lint docs bench build check-build require-data clean
 
 help:
-	@echo "make demo | test | slow | lint | docs | bench | clean"
+	@echo "make demo | test | slow | lint | docs | bench | build | check-build | clean"
 
 demo: $(VENV)/.installed-test
 	$(BIN)/python -m scwormhole demo --out demo
@@ -49,6 +51,22 @@ bench: require-data $(VENV)/.installed-bench
 
 require-data:
 	@test -n "$(DATA)" || { echo "make bench needs a folder of data: make bench DATA=folder, or set SCWORMHOLE_DATA" >&2; exit 2; }
+
+build: $(VENV)/.installed-dev
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/twine check --strict dist/*
+
+# the wheel in an environment of its own, and the tests of the source distribution against it, far from here
+check-build: build
+	@set -eu; outside=$$(mktemp -d); trap 'rm -rf "$$outside"' EXIT; \
+	$(BIN)/python -m venv "$$outside/venv"; \
+	"$$outside/venv/bin/python" -m pip install -qq "$$(echo "$$PWD"/dist/*.whl)[test]"; \
+	mkdir "$$outside/source"; tar -xzf dist/*.tar.gz -C "$$outside/source" --strip-components 1; \
+	cd "$$outside/source"; \
+	"$$outside/venv/bin/python" -c "import scwormhole, sys; print(scwormhole.__version__, scwormhole.__file__); \
+	sys.exit(not scwormhole.__file__.startswith(sys.prefix))"; \
+	"$$outside/venv/bin/python" -m pytest $(PARALLEL) $(BUILD_TESTS) $(PYTEST_ARGS)
 
 # build products and caches; the environments stay
 clean:
