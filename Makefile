@@ -24,10 +24,10 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test slow lint docs bench build check-build require-data clean
+.PHONY: help demo test slow lint docs tutorials figures bench build check-build require-data clean
 
 help:
-	@echo "make demo | test | slow | lint | docs | bench | build | check-build | clean"
+	@echo "make demo | test | slow | lint | docs | tutorials | figures | bench | build | check-build | clean"
 
 demo: $(VENV)/.installed-test
 	$(BIN)/python -m scwormhole demo --out demo
@@ -45,6 +45,13 @@ lint: $(VENV)/.installed-dev
 
 docs: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+
+# notebooks are executed in place: what they print and draw is committed with them
+tutorials: $(VENV)/.installed-tutorials
+	$(BIN)/python tutorials/run.py
+
+figures: $(VENV)/.installed-test
+	$(BIN)/python docs/figures.py
 
 bench: require-data $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/ot_engine.py --data "$(DATA)" --out docs/benchmarks/ot_engine.md

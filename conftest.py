@@ -1,12 +1,22 @@
-"""What all tests share: examples may warn that they train too little, and compiled programs do not pile up."""
+"""What all tests share: compiled programs, which are kept on disk and do not pile up, and examples that train little."""
 
 import gc
+import os
 import sys
 from pathlib import Path
 
 import pytest
 
 MAPS, MOST_MAPS = Path("/proc/self/maps"), 20_000  # Linux gives a process 65,530, and each compiled program takes some
+
+# most of the tests' time is compilation: what one process has compiled, others and the next run find
+COMPILED = {
+    "JAX_COMPILATION_CACHE_DIR": str(Path(__file__).parent / ".pytest_cache" / "jax"),
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.1",
+    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "0",
+}
+for name, value in COMPILED.items():
+    os.environ.setdefault(name, value)
 
 
 def pytest_collection_modifyitems(items):

@@ -14,6 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import scanpy as sc
 import umap
+from scipy.spatial.distance import pdist, squareform
 from scipy.stats import spearmanr
 from sklearn.exceptions import ConvergenceWarning
 
@@ -238,7 +239,9 @@ def held_out() -> None:
         sample = clouds[np.random.default_rng(1).choice(test, 100, replace=False)]
         upper = np.triu_indices(len(sample), 1)
         solved = wh.ot.pairwise(sample, epsilon=model.epsilon_, relative_epsilon=None, progress=False)[upper]
-        embedded = model.distances(sample[upper[0]], sample[upper[1]])
+        z, noise = model.transform(sample), model.nugget(sample)
+        apart = (1 - sample.shared_mass()) * (noise[:, None] + noise)  # what is held in common is not noise
+        embedded = (squareform(pdist(z, "sqeuclidean")) + apart)[upper]
         ax.scatter(solved, embedded, s=3, color=BLUE, alpha=0.4, linewidths=0)
         ax.plot([0, solved.max()], [0, solved.max()], color=GREY, lw=1)
         error = np.abs(embedded - solved).mean() / solved.mean()
