@@ -1,5 +1,7 @@
 """What figures hold: the values that were asked for, on the Axes that were given; data stay as they are."""
 
+from itertools import pairwise
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -236,6 +238,15 @@ def test_a_way_through_genes_runs_from_left_to_right(decoded):
     assert [label.get_text() for label in axis.get_xticklabels()] == ["0", "0.5", "1"]
     with pytest.raises(TypeError, match="no names"):
         wh.pl.interpolation(wh.PointClouds.from_list([np.eye(4), np.eye(4)]), ["Gene1"])
+
+
+@pytest.mark.parametrize("n", [5, 8, 12])
+def test_steps_of_a_way_have_room_for_their_shares(n):
+    way = wh.PointClouds.from_list([np.full((2, 24), share) + np.arange(24) for share in np.linspace(0, 1, n)])
+    axis = wh.pl.interpolation(way)
+    axis.figure.canvas.draw()
+    boxes = [label.get_window_extent() for label in axis.get_xticklabels()]
+    assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
 
 
 def test_a_column_without_values_is_grey_and_has_no_scale(tissue):

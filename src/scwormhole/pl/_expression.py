@@ -110,7 +110,7 @@ def interpolation(
         return clouds(held, index=range(len(held)), titles=steps, columns=max(len(held), 1), ax=ax, show=show)
     held, means = _means(source)
     genes = _chosen(source, means, var_names, n_genes)
-    (axis,) = panels(1, ax, size=(max(1.8 + 0.3 * len(held), 4.0), max(1.2 + 0.2 * len(genes), 2.5)))
+    (axis,) = panels(1, ax, size=(max(1.8 + 0.45 * len(held), 4.0), max(1.2 + 0.2 * len(genes), 2.5)))
     _heat(axis, means[:, genes].T, cmap, across=True)
     names = source.var_names if isinstance(source, AnnData) else np.arange(held.dim).astype(str)
     axis.set_yticks(range(len(genes)), [names[gene] for gene in genes], style="italic")
