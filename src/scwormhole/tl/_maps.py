@@ -37,7 +37,8 @@ def diffmap(
     n_comps
         Components.
     n_neighbors
-        Neighbours of a cloud in the graph.
+        Neighbours of a cloud in the graph. For a map of all niches take more than a niche has cells, see
+        :func:`neighbors`.
     subset
         Rows to use, all by default: a mask, names, positions, or a column of ``obs`` with a value or several, such as
         ``("celltype", "Pvalb")``. Others get NaN.
@@ -103,7 +104,8 @@ def umap(
     n_components
         Dimensions of the map.
     n_neighbors
-        Neighbours of a cloud in the graph.
+        Neighbours of a cloud in the graph. For a map of all niches take more than a niche has cells, see
+        :func:`neighbors`.
     min_dist
         How close points of the map may be.
     subset

@@ -44,6 +44,10 @@ def neighbors(
     ``sc.tl.umap`` run on it. A cloud is not its own neighbour. Without ``rescore`` nuggets do not count; solved
     divergences have the noise of sampling in them.
 
+    Niches of cells that lie side by side share cells, so the nearest niches of a niche are those around it. To have
+    clusters of like niches, rather than patches of one slice, ask for several times as many neighbours as a niche has
+    cells.
+
     On a sample it is told how many neighbours were found: of the nearest vectors by the search, and of the nearest
     clouds by the embedding. The latter needs the clouds, and is left out, with a line in the log, where they are
     not at hand.
