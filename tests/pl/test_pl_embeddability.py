@@ -107,3 +107,23 @@ def test_an_anndata_is_read_under_its_key_and_axes_of_the_users_are_used(found):
         wh.pl.embeddability(adata)
     with pytest.raises(TypeError, match="source is a list"):
         wh.pl.embeddability([[0.0]])
+
+
+def test_ticks_of_a_spectrum_are_apart(found):
+    axis = wh.pl.spectrum(found)
+    axis.figure.canvas.draw()
+    places = axis.transData.transform([(0, tick) for tick in axis.get_yticks()])[:, 1]
+    assert np.diff(np.sort(places)).min() > 10  # pixels
+
+
+def test_errors_that_are_rounding_do_not_stretch_the_axis(found):
+    bare = replace(found, errors=np.array([0.5, 0.1, 1e-15]), least=0.0, lower=0.0, upper=0.0)
+    assert wh.pl.embeddability(bare)[1].get_ylim()[0] == pytest.approx(1e-4)
+
+
+def test_the_legend_of_the_ladder_is_below_its_curves(found):
+    axis = wh.pl.embeddability(found)[2]
+    axis.figure.canvas.draw()
+    top = axis.get_legend().get_window_extent().ymax
+    lowest = min(axis.transData.transform(line.get_xydata())[:, 1].min() for line in axis.get_lines()[:-1])
+    assert top < lowest

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from ._axes import Drawn
 
 LOST = "#d62728"
+LINEAR = 1e-3  # share of the largest eigenvalue below which the axis of a spectrum is linear
+LEAST_ERROR = 1e-4  # relative errors below it are nothing to choose by, and may be rounding
+LEGEND = 0.5  # room below the curves of the ladder for their legend, as a share of their range
 LADDER = {
     "exact": ("with exact transport", "#31688e", "o"),
     "halves": ("between halves of clouds", "#35b779", "s"),
@@ -116,7 +119,9 @@ def _draw_spectrum(axis: "Axes", values: NDArray[np.float64]) -> None:
         axis.bar(place[below], values[below], width=1.0, color=LOST, label="not held by any")
     size = np.abs(values)
     share = size[below].sum() / (size.sum() or 1.0)
-    axis.set_yscale("symlog", linthresh=1e-3 * (size.max() or 1.0))
+    linear = LINEAR * (size.max() or 1.0)
+    axis.set_yscale("symlog", linthresh=linear)
+    axis.set_yticks([tick for tick in axis.get_yticks() if tick == 0 or abs(tick) > 2 * linear])  # apart from zero's
     axis.set(xlabel="eigenvalue, by size", ylabel="eigenvalue", title=f"{share:.1%} of the spectrum negative")
     axis.legend(frameon=False, fontsize="small")
     open_frame(axis)
@@ -128,6 +133,7 @@ def _draw_widths(axis: "Axes", found: Embeddability) -> None:
     axis.plot(found.widths, found.errors, color=DOTS, marker="o", markersize=4, label="its first components")
     axis.axvline(found.width, color=LOST, linewidth=0.8, linestyle=":")
     axis.set(xscale="log", yscale="log", xlabel="n_components", ylabel="relative error")
+    axis.set_ylim(bottom=max(LEAST_ERROR, axis.get_ylim()[0]))
     axis.set_xticks(found.widths, [str(width) for width in found.widths], minor=False)
     axis.minorticks_off()
     axis.set_title(f"{found.width} components are enough")
@@ -146,5 +152,7 @@ def _draw_ladder(axis: "Axes", found: Embeddability) -> None:
     axis.minorticks_off()
     axis.set_title("noise unknown" if np.isnan(found.noise) else f"{found.noise:.1%} of a divergence is noise")
     if axis.get_lines()[:-1]:
-        axis.legend(frameon=False, fontsize="small")
+        low, high = axis.get_ylim()
+        axis.set_ylim(low - LEGEND * (high - low), high)
+        axis.legend(frameon=False, fontsize="small", loc="lower left")
     open_frame(axis)
