@@ -9,6 +9,7 @@ import base64
 import io
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import nbformat
@@ -37,13 +38,24 @@ def tidy(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     for cell in notebook.cells:
         cell.metadata = {"tags": cell.metadata["tags"]} if "tags" in cell.metadata else {}
         if cell.cell_type == "code":
-            cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
+            cell.outputs = merged(output for output in cell.outputs if output.get("name") != "stderr")
             for output in cell.outputs:
                 if "data" in output:  # a figure is told by its picture alone
                     output.metadata = {}
                     if "image/png" in output.data:
                         output.data = {"image/png": small(output.data["image/png"])}
     return notebook
+
+
+def merged(outputs: Iterable[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
+    """Return outputs with what was printed in one piece, however many the kernel sent it in."""
+    kept: list[nbformat.NotebookNode] = []
+    for output in outputs:
+        if kept and output.output_type == kept[-1].output_type == "stream":
+            kept[-1].text += output.text
+        else:
+            kept.append(output)
+    return kept
 
 
 def small(picture: str) -> str:
