@@ -227,6 +227,8 @@ class BaseFeatures(Estimator):
     def features(self, points: NDArray[Any], weights: NDArray[Any]) -> Embedded:
         """Embed a padded batch, on arrays alone, a few clouds at a time: these stay near the processor.
 
+        Clouds of like sizes are taken together, and padded no more than the largest of them needs.
+
         Parameters
         ----------
         points
@@ -235,11 +237,14 @@ class BaseFeatures(Estimator):
             Weights, clouds by places; zero on padding.
         """
         fitted, rows = self._fit(), max(LEAST_ROWS, NEAR_NUMBERS // (points.shape[1] * points.shape[2]))
-        parts = [
-            fitted.embed(points[first : first + rows], weights[first : first + rows])
-            for first in range(0, len(points), rows)
-        ]
-        return Embedded(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+        sizes = points.shape[1] - (weights[:, ::-1] > 0).argmax(axis=1)  # up to the last point
+        order = np.argsort(sizes, kind="stable")
+        z, nugget = np.empty((len(points), fitted.n_components), np.float32), np.empty(len(points), np.float32)
+        for first in range(0, len(points), rows):
+            some = order[first : first + rows]
+            filled = slice(int(sizes[some].max()))
+            z[some], nugget[some] = fitted.embed(points[some, filled], weights[some, filled])
+        return Embedded(z, nugget)
 
     def distances(self, first: Cohort, second: Cohort) -> NDArray[np.float32]:
         """Return the approximate divergence between the clouds of two cohorts, one to one, nuggets included.

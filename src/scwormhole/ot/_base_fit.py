@@ -1,6 +1,7 @@
 """What a fitted base is: the records it consists of, how it embeds a padded batch, and how it becomes plain arrays."""
 
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -97,11 +98,18 @@ class FittedBase:
         measured = self.parts.measure(points, weights)
         n_mean = self.parts.n_mean if self.pinned else 0
         noise = own_columns(measured, self.parts.size, self.degree)
-        shape, nugget = self.regression.embed(measured.values[:, n_mean:], noise, self.n_components - n_mean)
+        regression = self._single if measured.values.dtype == np.float32 else self.regression
+        shape, nugget = regression.embed(measured.values[:, n_mean:], noise, self.n_components - n_mean)
         z = np.zeros((len(points), self.n_components), np.float32)
         z[:, :n_mean] = measured.values[:, :n_mean]
         z[:, n_mean : n_mean + shape.shape[1]] = shape
         return Embedded(z, nugget.astype(np.float32))
+
+    @cached_property
+    def _single(self) -> Regression:
+        """The regression in single precision, converted once and not for each batch."""
+        large = ("centre", "basis", "scales", "metric")
+        return self.regression._replace(**{name: getattr(self.regression, name).astype(np.float32) for name in large})
 
     def to_arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Return plain arrays, and what JSON can hold."""

@@ -236,7 +236,8 @@ class Drive:
         if fit_in_all < 1:
             raise MemoryError(
                 f"a pair of clouds padded to {n:,} and {m:,} points takes {self._bytes(n, m) / 2**20:,.3g} MiB, and "
-                f"max_memory is {self.max_memory / 2**20:,.3g} MiB. Raise it, or set max_points."
+                f"max_memory is {self.max_memory / 2**20:,.3g} MiB. Raise it, or set max_points (of a Wormhole "
+                "max_points_ot)."
             )
         return max(1, min(self.chunk(n, m), fit_in_all // workers()))
 

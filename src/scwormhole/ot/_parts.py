@@ -176,7 +176,8 @@ class EuclideanParts:
         spread = (share * around).sum(axis=1)
         viewed, square = (apart, around) if self.centred else (seen, squares(seen))
         axes = self.axes[: self.directions.shape[1]].astype(seen.dtype)
-        inside = (viewed @ axes.T).astype(np.float32, copy=False)
+        flat = viewed.reshape(-1, viewed.shape[2]) @ axes.T  # one product is quicker than one for each cloud
+        inside = flat.reshape(*viewed.shape[:2], -1).astype(np.float32, copy=False)
         leaf = leaves_of(self.tree, inside)
         beside = square - squares(inside)  # what the axes do not span
         from_leaf = squares(inside - self.tree.centres.astype(np.float32)[leaf])
@@ -193,6 +194,8 @@ class EuclideanParts:
 
     def _from_origin(self, points: NDArray[Any]) -> NDArray[Any]:
         """Return points from the origin; of many coordinates in single precision, which is what takes the time."""
+        if self._sees_near and points.dtype == np.float32:
+            return np.asarray(points - self.origin.astype(np.float32))
         seen = np.empty(points.shape, np.float32 if self._sees_near else np.float64)
         np.subtract(points, self.origin, out=seen, casting="unsafe")
         return seen

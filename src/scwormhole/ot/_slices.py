@@ -126,7 +126,10 @@ def sliced(points: NDArray[Any], weights: NDArray[Any], directions: NDArray[Any]
 
 def along(points: NDArray[Any], directions: NDArray[Any]) -> NDArray[Any]:
     """Return the coordinates of points along directions, clouds by directions by places, ready to be sorted."""
-    return np.matmul(directions.astype(points.dtype, copy=False), points.transpose(0, 2, 1))
+    across = points.transpose(0, 2, 1)
+    if np.array_equal(directions, np.eye(points.shape[2])):  # the axes themselves
+        return np.ascontiguousarray(across)
+    return np.matmul(directions.astype(points.dtype, copy=False), across)
 
 
 def _equal_cells(values: NDArray[Any], filled: NDArray[np.bool_], n_cells: int) -> NDArray[Any]:

@@ -6,7 +6,9 @@ thermometer with one cell a degree, of which the mass fills the lower ones.
 
 import operator
 import warnings
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +18,8 @@ from sklearn.exceptions import ConvergenceWarning
 MOST_ROUNDS = 50  # of k-means in a node; the tree need not be the best there is
 
 
-class Tree(NamedTuple):
+@dataclass(frozen=True, eq=False)  # arrays have no single truth
+class Tree:
     """Nested clusters of points. A node's number is higher than its parent's; the root, which holds all, is left out.
 
     Parameters
@@ -39,7 +42,7 @@ class Tree(NamedTuple):
     centres: NDArray[np.float64]
     parents: NDArray[np.int64]
 
-    @property
+    @cached_property
     def levels(self) -> NDArray[np.int64]:
         """Steps from each node up to a child of the root."""
         levels = np.zeros(len(self.parents), np.int64)
@@ -51,6 +54,27 @@ class Tree(NamedTuple):
     def is_leaf(self) -> NDArray[np.bool_]:
         """Which nodes have no children."""
         return ~np.isin(np.arange(len(self.parents)), self.parents)
+
+    @cached_property
+    def descends(self) -> NDArray[np.float64]:
+        """A matrix of ones where the node of the row is that of the column or lies below it."""
+        below = np.eye(len(self.parents))
+        for node, parent in enumerate(self.parents):  # a child has a higher number than its parent
+            if parent >= 0:
+                below[node] += below[parent]
+        return below
+
+    @cached_property
+    def children(self) -> NDArray[np.int64]:
+        """Each node's children, of a leaf itself, and in the last row the root's; the number of nodes for no more."""
+        n_nodes = len(self.parents)
+        lists: list[list[int]] = [[] for _ in range(n_nodes + 1)]
+        for node, parent in enumerate(self.parents):
+            lists[parent].append(node)
+        table = np.full((n_nodes + 1, max(map(len, lists))), n_nodes)
+        for row, nodes in enumerate(lists):
+            table[row, : max(1, len(nodes))] = nodes or row
+        return table
 
 
 def grow_tree(points: NDArray[Any], *, branching: int = 4, depth: int = 4, least: int = 40, rng: int = 0) -> Tree:
@@ -133,7 +157,7 @@ def node_masses(tree: Tree, leaf: NDArray[np.int64], weights: NDArray[Any]) -> N
     n_nodes = len(tree.parents)
     flat = np.arange(n_clouds)[:, None] * n_nodes + leaf
     on_leaf = np.bincount(flat.ravel(), weights.ravel(), n_clouds * n_nodes).reshape(n_clouds, n_nodes)
-    return np.asarray(on_leaf @ _descends(tree))
+    return np.asarray(on_leaf @ tree.descends)
 
 
 def thermometer(values: NDArray[Any], tops: NDArray[Any], *, n_cells: int) -> NDArray[np.float64]:
@@ -182,7 +206,6 @@ def _split(points: NDArray[Any], branching: int, rng: int) -> NDArray[np.int64]:
 
 def _leaf_of(tree: Tree, points: NDArray[Any]) -> NDArray[np.int64]:
     """Return the leaf that each point ends on."""
-    children = _children(tree)
     n_nodes = len(tree.parents)
     centres = tree.centres.astype(points.dtype, copy=False)
     distance = np.empty((len(points), n_nodes + 1), points.dtype)
@@ -192,27 +215,6 @@ def _leaf_of(tree: Tree, points: NDArray[Any]) -> NDArray[np.int64]:
     flat, row = distance.ravel(), np.arange(len(points))[:, None] * (n_nodes + 1)
     at = np.full(len(points), n_nodes)  # the root
     for _ in range(int(tree.levels.max()) + 1):
-        candidates = children[at]
+        candidates = tree.children[at]
         at = np.take_along_axis(candidates, flat[row + candidates].argmin(axis=1)[:, None], axis=1)[:, 0]
     return at
-
-
-def _descends(tree: Tree) -> NDArray[np.float64]:
-    """Return a matrix of ones where the node of the row is that of the column or lies below it."""
-    below = np.eye(len(tree.parents))
-    for node, parent in enumerate(tree.parents):  # a child has a higher number than its parent
-        if parent >= 0:
-            below[node] += below[parent]
-    return below
-
-
-def _children(tree: Tree) -> NDArray[np.int64]:
-    """Return each node's children, of a leaf itself, and in the last row the root's; ``n_nodes`` for no more."""
-    n_nodes = len(tree.parents)
-    lists: list[list[int]] = [[] for _ in range(n_nodes + 1)]
-    for node, parent in enumerate(tree.parents):
-        lists[parent].append(node)
-    table = np.full((n_nodes + 1, max(map(len, lists))), n_nodes)
-    for row, nodes in enumerate(lists):
-        table[row, : max(1, len(nodes))] = nodes or row
-    return table
