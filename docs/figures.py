@@ -245,7 +245,7 @@ def held_out() -> None:
         ax.scatter(solved, embedded, s=3, color=BLUE, alpha=0.4, linewidths=0)
         ax.plot([0, solved.max()], [0, solved.max()], color=GREY, lw=1)
         error = np.abs(embedded - solved).mean() / solved.mean()
-        ax.set(title=name, xlabel="solved", aspect="equal")
+        ax.set(title=name, xlabel="solved")
         ax.text(0.04, 0.9, f"r = {np.corrcoef(solved, embedded)[0, 1]:.3f}, error {error:.1%}", transform=ax.transAxes)
     axes[0].set_ylabel("embedded")
     save(fig, "held_out")
