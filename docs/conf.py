@@ -61,6 +61,7 @@ html_theme_options = {
     "repository_url": "https://github.com/scwormhole/scwormhole",
     "use_repository_button": True,
     "use_issues_button": True,
+    "navbar_persistent": [],  # the sidebar has the search
     "show_navbar_depth": 1,
     "show_toc_level": 2,
 }
