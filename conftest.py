@@ -1,4 +1,4 @@
-"""What all tests share: compiled programs, which are kept on disk and do not pile up, and examples that train little."""
+"""What all tests share: compiled programs, kept on disk and not piling up, and examples that train little."""
 
 import gc
 import os

@@ -17,6 +17,7 @@ import umap
 from scipy.spatial.distance import pdist, squareform
 from scipy.stats import spearmanr
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.neighbors import KNeighborsClassifier
 
 import scwormhole as wh
 from scwormhole.__main__ import demo as run_demo
@@ -199,26 +200,27 @@ def width() -> None:
 
 
 def radius() -> None:
-    """Draw what the radius does: cells in a niche, noise, and how well niches of one type tell depth."""
-    radii, cells, noise, told = [25, 40, 60, 80, 120, 160, 240], [], [], []
+    """Draw what the radius does: cells in a niche, and what niches tell of depth and of layers."""
+    radii, cells, told, layers = [25, 40, 60, 80, 120, 160, 240, 320], [], [], []
     for r in radii:
         adata = tissue(radius=r)
         with warnings.catch_warnings(action="ignore"):  # the smallest have niches of too few cells, which is the point
             wh.tl.wormhole(adata, max_steps=0, coeff_dec=0, progress=False)
-        clouds = wh.PointClouds.from_graph(adata.X, adata.obsp["niches"])
         cells.append(float(np.median(adata.obs["niches_size"])))
-        noise.append(wh.tl.embeddability(clouds, n_clouds=60, epsilons=[0.05], progress=False).noise)
+        first = (adata.obs["library"] == adata.obs["library"].cat.categories[0]).to_numpy()
+        z, layer = adata.obsm["X_wormhole"], adata.obs["layer"].to_numpy()
+        layers.append(KNeighborsClassifier(15).fit(z[first], layer[first]).score(z[~first], layer[~first]))
         wh.tl.diffmap(adata, subset=("cell_type", "Pvalb"))
         rows = (adata.obs["cell_type"] == "Pvalb").to_numpy()
         told.append(abs(spearmanr(adata.obsm["X_wormhole_diffmap"][rows, 0], adata.obs["depth"][rows]).statistic))
     fig, axes = plt.subplots(1, 3, figsize=(11, 3.4))
     for ax, values, title, label in (
         (axes[0], cells, "how many cells", "median niche"),
-        (axes[1], np.array(noise) * 100, "how much is noise", "% of the mean divergence"),
-        (axes[2], told, "what Pvalb niches tell", "|Spearman| with depth"),
+        (axes[1], told, "what Pvalb niches tell of depth", "|Spearman|"),
+        (axes[2], layers, "layers of the other slice, told", "share that is right"),
     ):
         ax.plot(radii, values, "o-", color=BLUE)
-        ax.set(title=title, xlabel="radius, µm", ylabel=label, ylim=(0, None))
+        ax.set(title=title, xlabel="radius, µm", ylabel=label)
     save(fig, "radius")
 
 

@@ -389,3 +389,20 @@ def test_what_is_there_is_not_overwritten(key, embedded, a_tissue):
     assert new.uns["niches"]["kind"] == "niches"
     for _ in range(2):  # its own may be made again
         wh.tl.embed(new, embedded)
+
+
+def test_clouds_by_themselves_are_those_that_are_embedded(embedded):
+    clouds = wh.tl.clouds(embedded)
+    assert len(clouds) == embedded.n_obs
+    np.testing.assert_allclose(
+        wh.tl.model(embedded).transform(clouds), embedded.obsm["X_wormhole"], rtol=1e-4, atol=1e-5
+    )
+    with pytest.raises(KeyError, match="rooms"):
+        wh.tl.clouds(embedded, "rooms")
+
+
+def test_new_data_that_are_raw_counts_are_told(embedded):
+    new = embedded.copy()
+    new.X = np.random.default_rng(0).poisson(5.0, new.shape).astype(np.float32)
+    with pytest.warns(UserWarning, match=r"adata\.X looks like raw counts"):
+        wh.tl.embed(new, wh.tl.model(embedded), key_added="raw")

@@ -1,5 +1,6 @@
 """Embeddings of an AnnData's clouds, and what can be done with them: maps, distances, and clouds decoded from them."""
 
+from ._clouds import clouds
 from ._decode import barycenters, decode, interpolate
 from ._distances import distances
 from ._embed import embed, model, wormhole
@@ -9,6 +10,7 @@ from ._neighbors import neighbors
 
 __all__ = [
     "barycenters",
+    "clouds",
     "decode",
     "diffmap",
     "distances",

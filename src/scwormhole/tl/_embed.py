@@ -204,7 +204,7 @@ def embed(
         has them as an array of dask. A run that was interrupted goes on where it was when it is called again.
     max_memory
         Most memory for what is under way, see :class:`scwormhole.Wormhole`; the model's own by default. With dask, of
-        each worker.
+        each thread of a worker.
 
     Returns
     -------
@@ -248,6 +248,8 @@ def embed(
     cohort = Cohort(cohort_over(adata, name, points), name, kind, representation)
     target = _target(adata, cohort, key_added, copy=copy)
     check_store(store, len(cohort.clouds))
+    if representation.genes and not is_lazy(points):  # of dask, a sample of rows takes as long as all of them
+        warn_of_values(points, "adata.X" if layer is None else f"adata.layers[{layer!r}]", 0)
     record = _record(model, cohort, use_rep, layer)
     vectors = _embedded(model, adata, cohort, client, store, max_memory)
     made = _written(target, vectors, cohort, key_added, record)

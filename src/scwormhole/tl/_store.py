@@ -177,7 +177,7 @@ def check_store(path: str | os.PathLike[str] | None, n_clouds: int) -> None:
     if "://" in os.fspath(path):
         raise ValueError(f"store is {os.fspath(path)!r}; give a folder on a disk, not an address.")
     if os.path.lexists(path):
-        if (found := _header(Path(path)).get("n_clouds")) != n_clouds:
+        if (found := _header(Path(path)).get("n_clouds", 0)) != n_clouds:
             raise FileExistsError(f"{path} holds vectors of {found:,} clouds, not of {n_clouds:,}; give another path.")
         return
     parent = next(parent for parent in Path(path).absolute().parents if parent.exists())
