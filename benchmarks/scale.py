@@ -188,7 +188,9 @@ def transform(folder: str, data: str, n_niches: int, *, times: int = 1, out: str
 def repeated(clouds: wh.PointClouds, times: int) -> wh.PointClouds:
     """Return the same clouds over and over."""
     ends = np.cumsum(np.tile(clouds.sizes, times))
-    return wh.PointClouds(clouds.points, np.append(0, ends), np.tile(clouds.indices, times))
+    return wh.PointClouds(
+        clouds.points, np.append(0, ends), np.tile(clouds.indices, times), np.tile(clouds.weights, times)
+    )
 
 
 def stages(path: str) -> dict[str, float]:
