@@ -77,7 +77,7 @@ check-build: build
 
 # build products and caches; the environments stay
 clean:
-	rm -rf build dist docs/_build .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf build demo dist docs/_build docs/jupyter_execute docs/tutorials .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find $(wildcard src tests benchmarks docs) -type d -name __pycache__ -prune -exec rm -rf {} +
 
 $(BIN)/python:

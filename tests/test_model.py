@@ -697,6 +697,8 @@ def test_parameters_are_attributes_as_in_scikit_learn():
     assert model.get_params()["n_components"] == 9
     assert "max_steps" in dir(model)
     assert callable(model.nugget)  # the method of that name comes first
+    with pytest.raises(AttributeError, match=r"nugget is a method too; set the parameter by set_params\(nugget="):
+        model.nugget = True
     with pytest.raises(AttributeError, match="'Wormhole' object has no attribute 'n_component'"):
         model.n_component  # noqa: B018
     assert not hasattr(model, "epsilon_")

@@ -20,6 +20,7 @@ Everything written can go to h5ad and zarr: parameters that are None are left ou
 import json
 import logging
 import os
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Literal, NamedTuple
@@ -514,7 +515,7 @@ def point_adata(clouds: PointClouds, names: Sequence[str], columns: Sequence[str
     """
     if len(set(names)) < len(names):
         raise ValueError(
-            f"{next(name for name in names if names.count(name) > 1)!r} is asked for more than once; give each name "
+            f"{Counter(names).most_common(1)[0][0]!r} is asked for more than once; give each name "
             "once, and if rows of adata share names, use adata.obs_names_make_unique()."
         )
     owner = np.repeat(np.arange(len(clouds)), clouds.sizes)

@@ -33,7 +33,7 @@ class BaseFeatures(Estimator):
 
     ``((z_i - z_j)**2).sum()``, plus both nuggets where there are any, approximates the divergence of two clouds in the
     units of the ground cost. What is measured of a cloud is its mean, its quantile functions along directions and its
-    masses on a tree of clusters (for Gromov-Wasserstein, quantiles of the distances within it). A few thousand solved
+    masses on a tree of clusters (for Gromov-Wasserstein, quantiles of the distances within it). Up to 24,000 solved
     pairs decide how it counts: non-negative least squares for the scale of each part, a positive semidefinite matrix
     for their principal components. In up to three dimensions and with a squared Euclidean cost, means and shapes are
     kept apart, as they are in the divergence: the distance of a cloud from its translate is the square of the shift.

@@ -26,6 +26,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     def __setattr__(self, name: str, value: Any) -> None:
         """Set a parameter, of effect at the next fit, or an attribute."""
         if name in self.__dict__.get("_params", ()):
+            if hasattr(type(self), name):
+                raise AttributeError(f"{name} is a method too; set the parameter by set_params({name}=...).")
             self.set_params(**{name: value})
         else:
             super().__setattr__(name, value)

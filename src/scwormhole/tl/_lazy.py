@@ -85,7 +85,7 @@ def embed_lazily(
     from distributed import as_completed
 
     travelling = Sent(mark, *model.to_arrays())
-    sent = client.scatter(travelling, broadcast=True, hash=False)
+    sent = _send(client, travelling)
     rows = points.rechunk({1: -1}) if points.numblocks[1] > 1 else points
     graph, waiting, tries = sparse.csr_array(graph), iter(blocks), Counter[int]()
     total = sum(block.stop - block.start for block in blocks)
@@ -109,7 +109,7 @@ def embed_lazily(
                 tries[block.start] += 1
                 if _was_lost(client, future) and tries[block.start] < TRIES:
                     if sent.status != "finished":
-                        sent = client.scatter(travelling, broadcast=True, hash=False)
+                        sent = _send(client, travelling)
                     hand_over(block)
                     continue
                 if future.status != "finished" or client.status != "running":
@@ -120,6 +120,17 @@ def embed_lazily(
     finally:
         if client.status == "running":
             client.cancel(list(under_way))
+
+
+def _send(client: Any, travelling: Sent) -> Any:
+    """Send a model to each worker, or say that there is none."""
+    try:
+        return client.scatter(travelling, broadcast=True, hash=False)
+    except TimeoutError as error:
+        raise RuntimeError(
+            "dask's client has no workers to send the model to. Start some and call again: with a store, what was "
+            "finished is kept."
+        ) from error
 
 
 def _was_lost(client: Any, future: Any) -> bool:
