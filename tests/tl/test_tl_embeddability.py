@@ -71,7 +71,16 @@ def test_noise_is_what_two_samples_of_one_distribution_are_apart():
     # nothing but noise, so all of a divergence is: but for what halves, of half the size, are off a 1 / size law
     assert 0.7 < found.noise < 1.3
     assert np.abs(found.halves).max() < 0.5
-    assert "sampling noise: keep the nugget" in found.advice[-1]
+    assert "sampling noise, if points are a sample, as cells are: keep the nugget" in found.advice[-1]
+
+
+def test_a_width_that_noise_asks_for_is_not_advised():
+    rng = np.random.default_rng(0)
+    clouds = wh.PointClouds.from_list([rng.normal(size=(12, 30)) for _ in range(30)])
+    found = wh.tl.embeddability(clouds, epsilons=[], progress=False)
+    assert found.width == 29
+    assert "No width is told by 30 clouds" in found.advice[1]
+    assert "n_components=29" not in str(found)
 
 
 @pytest.mark.parametrize("max_points", [16, 48])

@@ -120,6 +120,11 @@ class Embeddability:
         )
 
     def _wide(self) -> str:
+        if self.noise > NOISY and self.width > self.n_clouds / 2:
+            return (
+                f"No width is told by {self.n_clouds} clouds: the noise of each is a direction of its own, so nothing "
+                f"short of {self.width} would do. A nugget holds it instead; leave n_components as it is."
+            )
         return f"n_components={self.width} is wide enough for {self.n_clouds} clouds; a larger cohort may want more."
 
     def _transport(self) -> list[str]:
@@ -159,7 +164,10 @@ class Embeddability:
         if np.isnan(self.noise):
             return ["Clouds are too small to be split, so nothing is known of their sampling noise."]
         if self.noise > NOISY:
-            return [f"{self.noise:.0%} of a divergence is sampling noise: keep the nugget (nugget='auto' or True)."]
+            return [
+                f"{self.noise:.0%} of a divergence is sampling noise, if points are a sample, as cells are: keep the "
+                "nugget (nugget='auto' or True)."
+            ]
         return [f"Sampling noise is {self.noise:.1%} of a divergence: a nugget has nothing to hold."]
 
     def to_dict(self) -> dict[str, Any]:
