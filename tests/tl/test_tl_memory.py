@@ -1,6 +1,7 @@
 """``max_memory`` holds: a process that may take so much and no more embeds points that are larger."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -25,4 +26,4 @@ def test_memory_is_bounded_as_was_asked(tmp_path):
     assert json.loads(held.stdout.splitlines()[-1])["embedding"] < LIMIT
     free = run(tmp_path, "2 GiB")
     assert free.returncode != 0, "without a bound it takes more, or this test shows nothing"
-    assert "MemoryError" in free.stderr
+    assert re.search("MemoryError|RESOURCE_EXHAUSTED", free.stderr), free.stderr  # NumPy's or XLA's, whoever asks last
