@@ -14,13 +14,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 import scanpy as sc
 import umap
-from scipy.spatial.distance import pdist, squareform
 from scipy.stats import spearmanr
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import KNeighborsClassifier
 
 import scwormhole as wh
 from scwormhole.__main__ import demo as run_demo
+from scwormhole.__main__ import tissue as cortex
 
 FOLDER = Path(__file__).parent / "guide" / "figures"
 BLUE, ORANGE, GREEN, GREY = "#2f6db3", "#d9742b", "#3f9a5f", "#8a8a8a"
@@ -37,18 +37,15 @@ STYLE = {
 
 def tissue(n_cells: int = 4000, *, radius: float = 75.0, rng: int = 0):
     """Return a simulated cortex, normalised, with niches."""
-    adata = wh.datasets.cortex(n_cells, rng=rng)
-    sc.pp.normalize_total(adata)
-    sc.pp.log1p(adata)
+    adata = cortex(n_cells, rng)
     wh.pp.niches(adata, radius=radius, library_key="library")
     return adata
 
 
 def cohorts() -> dict[str, wh.PointClouds]:
     """Return the two cohorts that choices are shown on: niches in a hundred dimensions, digits in two."""
-    adata = tissue()
     return {
-        "niches of a cortex": wh.PointClouds.from_graph(adata.X, adata.obsp["niches"]),
+        "niches of a cortex": wh.tl.clouds(tissue()),
         "digits": wh.datasets.digits().clouds,
     }
 
@@ -227,7 +224,7 @@ def radius() -> None:
 def held_out() -> None:
     """Draw fidelity as it looks by each way of holding niches out."""
     adata = tissue()
-    clouds = wh.PointClouds.from_graph(adata.X, adata.obsp["niches"])
+    clouds = wh.tl.clouds(adata)
     first = np.flatnonzero(adata.obs["library"] == adata.obs["library"].cat.categories[0])
     drawn = np.random.default_rng(0).permutation(first)
     splits = {
@@ -241,9 +238,7 @@ def held_out() -> None:
         sample = clouds[np.random.default_rng(1).choice(test, 100, replace=False)]
         upper = np.triu_indices(len(sample), 1)
         solved = wh.ot.pairwise(sample, epsilon=model.epsilon_, relative_epsilon=None, progress=False)[upper]
-        z, noise = model.transform(sample), model.nugget(sample)
-        apart = (1 - sample.shared_mass()) * (noise[:, None] + noise)  # what is held in common is not noise
-        embedded = (squareform(pdist(z, "sqeuclidean")) + apart)[upper]
+        embedded = model.embed(sample).table(sample.shared_mass())[upper]
         ax.scatter(solved, embedded, s=3, color=BLUE, alpha=0.4, linewidths=0)
         ax.plot([0, solved.max()], [0, solved.max()], color=GREY, lw=1)
         error = np.abs(embedded - solved).mean() / solved.mean()

@@ -60,8 +60,7 @@ def test_every_public_name_is_in_the_reference(book):
     from sphinx.util.inventory import InventoryFile
 
     inventory = InventoryFile.loads((book / "objects.inv").read_bytes(), uri="")
-    known = {name for kind in inventory.data for name in inventory.data[kind]} if hasattr(inventory, "data") else None
-    known = known or {name for kind in inventory for name in inventory[kind]}
+    known = {name for objects in inventory.data.values() for name in objects}
     rooms = {
         "scwormhole": wh,
         **{

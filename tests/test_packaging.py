@@ -27,7 +27,7 @@ def built(tmp_path_factory):
     """The folder that a source distribution and a wheel were built in, with what is installed."""
     missing = [name for name in ("hatchling", "hatch_fancy_pypi_readme") if importlib.util.find_spec(name) is None]
     if missing:
-        pytest.skip(f"{' and '.join(missing)} not installed; the extra dev has it")
+        pytest.skip(f"{' and '.join(missing)} not installed; the extra test has it")
     folder = tmp_path_factory.mktemp("dist")
     command = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-t", "wheel", "-d", folder]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)

@@ -4,6 +4,8 @@ import numpy as np
 from anndata import AnnData
 from numpy.typing import NDArray
 
+from ._checks import check_whole
+
 LAYERS = ("L1", "L2/3", "L4", "L5", "L6", "WM")
 BORDERS = np.array([0.12, 0.34, 0.47, 0.67, 0.88])  # depth at which one layer ends and the next begins
 BLUR = 0.012  # how far layers reach into one another
@@ -103,12 +105,9 @@ def cortex(n_cells: int = 4000, n_genes: int = 100, n_libraries: int = 2, *, rng
     import pandas as pd
     from scipy.sparse import csr_matrix
 
-    for name, value in (("n_cells", n_cells), ("n_genes", n_genes), ("n_libraries", n_libraries)):
-        if not isinstance(value, int | np.integer):
-            raise TypeError(f"{name} is {value!r}; give a whole number.")
-    for name, value, least in (("n_genes", n_genes, len(MARKERS)), ("n_libraries", n_libraries, 1)):
-        if value < least:
-            raise ValueError(f"{name} is {value}; give at least {least}.")
+    check_whole("n_cells", n_cells)
+    check_whole("n_genes", n_genes, len(MARKERS))
+    check_whole("n_libraries", n_libraries, 1)
     if n_cells < n_libraries:
         raise ValueError(f"n_cells is {n_cells} for {n_libraries} libraries; give at least one cell a library.")
     generator = np.random.default_rng(rng)

@@ -3,6 +3,8 @@
 import numpy as np
 from anndata import AnnData
 
+from ._checks import check_whole
+
 # share of each type at severity 0 and at severity 1, on a straight line between
 MIX = {
     "CD4 T": (0.34, 0.15),
@@ -34,10 +36,7 @@ MARKERS = {
 }
 STATE = ("IFI27", "ISG15", "IFI6", "MX1", "IFIT1", "SIGLEC1")  # genes that go up in the state
 ON, OFF = np.log(8.0), np.log(0.15)  # mean counts of a marker in its types and elsewhere
-LOW, RISE = (
-    np.log(0.5),
-    np.log(8.0),
-)  # of a gene of the state: its mean count without it, and how much it goes up, in logs
+LOW, RISE = np.log(0.5), np.log(8.0)  # of a gene of the state: its mean count without it, and how far it goes up
 PEOPLE = 80.0  # how alike patients of one severity are in their mix: concentration of a Dirichlet
 CELLS = 0.4  # spread of how many cells a patient has, in logs
 CAPTURE = 0.05  # spread of how well a gene is captured in a patient, in logs
@@ -79,12 +78,9 @@ def patients(n_patients: int = 40, n_cells: int = 200, n_genes: int = 60, *, rng
     import pandas as pd
     from scipy.sparse import csr_matrix
 
-    least = {"n_patients": 2, "n_cells": 1, "n_genes": len(MARKERS) + len(STATE)}
-    for name, value in (("n_patients", n_patients), ("n_cells", n_cells), ("n_genes", n_genes)):
-        if not isinstance(value, int | np.integer):
-            raise TypeError(f"{name} is {value!r}; give a whole number.")
-        if value < least[name]:
-            raise ValueError(f"{name} is {value}; give at least {least[name]}.")
+    check_whole("n_patients", n_patients, 2)
+    check_whole("n_cells", n_cells, 1)
+    check_whole("n_genes", n_genes, len(MARKERS) + len(STATE))
     generator = np.random.default_rng(rng)
     levels = generator.permutation(np.linspace(0, 1, n_patients))
     sizes = np.maximum(np.rint(n_cells * np.exp(generator.normal(0, CELLS, n_patients))), 1).astype(np.int64)

@@ -145,7 +145,7 @@ def wormhole(
     target = _target(adata, cohort, key_added, copy=copy)
     check_store(store, len(cohort.clouds))
     if cohort.representation.genes:
-        warn_of_values(cohort.representation.points, "adata.X" if layer is None else f"adata.layers[{layer!r}]", rng)
+        warn_of_values(cohort.representation.points, layer, rng)
     genes = cohort.representation.names if cohort.representation.genes else None
     trained = Wormhole(**params, rng=rng).fit(cohort.clouds, feature_names=genes)
     record = _record(trained, cohort, use_rep, layer) | _held_out(trained, cohort.clouds)
@@ -248,8 +248,8 @@ def embed(
     cohort = Cohort(cohort_over(adata, name, points), name, kind, representation)
     target = _target(adata, cohort, key_added, copy=copy)
     check_store(store, len(cohort.clouds))
-    if representation.genes and not is_lazy(points):  # of dask, a sample of rows takes as long as all of them
-        warn_of_values(points, "adata.X" if layer is None else f"adata.layers[{layer!r}]", 0)
+    if representation.genes and not is_lazy(representation.points):  # of dask, some rows take as long as all of them
+        warn_of_values(representation.points, layer, 0)
     record = _record(model, cohort, use_rep, layer)
     vectors = _embedded(model, adata, cohort, client, store, max_memory)
     made = _written(target, vectors, cohort, key_added, record)

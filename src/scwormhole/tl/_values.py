@@ -12,15 +12,15 @@ LOGGED = 30.0  # above this no value is a logarithm of counts
 USUAL = "Usual are logarithms of counts of equal depth (scanpy's pp.normalize_total and pp.log1p), or use_rep='X_pca'."
 
 
-def warn_of_values(points: Any, where: str, rng: int) -> None:
+def warn_of_values(points: Any, layer: str | None, rng: int) -> None:
     """Warn of raw counts, of negative values, and of values that no logarithm was taken of.
 
     Parameters
     ----------
     points
         Cells by genes, in memory or on disk.
-    where
-        How the warning calls them.
+    layer
+        Key of ``layers`` that they are from; X by default.
     rng
         Seed of the sample.
     """
@@ -40,4 +40,5 @@ def warn_of_values(points: Any, where: str, rng: int) -> None:
         said = f"has values up to {high:.3g}; without a logarithm a few genes would make up all distances."
     else:
         return
+    where = "adata.X" if layer is None else f"adata.layers[{layer!r}]"
     warnings.warn(f"{where} {said} {USUAL}", stacklevel=3)
